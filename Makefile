@@ -3,6 +3,7 @@
 
 BUILD ?= build
 SANITIZE ?= build-sanitize
+WEB ?= build-web
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -16,7 +17,7 @@ CMAKE_QUIET := > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1;
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build build-all build-sanitize demo test test-long sanitize fuzz bench install uninstall format clean help
+.PHONY: all setup build build-all build-sanitize demo test test-long web sanitize fuzz bench install uninstall format clean help
 
 all: ## build the library and the command into build/ (sets up what the build needs)
 	@tools/setup.sh build
@@ -54,8 +55,17 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@tools/setup.sh build test
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
-	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks -- $(NINJA_FLAGS)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks selkie -- $(NINJA_FLAGS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
+	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
+
+web: ## the studio without a server: reduced fluids and small 2D liquids as WebAssembly, a static folder in build-web/site
+	@tools/setup.sh web
+	@web/wasm/sources.sh $(WEB)/source
+	@NODE_PATH=/usr/share/nodejs emcmake cmake -S web/wasm -B $(WEB) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	    -DSELKIE_WEB_SOURCES=$(abspath $(WEB))/source > $(WEB)/configure.log 2>&1 || { cat $(WEB)/configure.log; exit 1; }
+	@NODE_PATH=/usr/share/nodejs cmake --build $(WEB) -j $(JOBS) -- $(NINJA_FLAGS)
+	@echo "left $(WEB)/site; any web server shows it, for example: python3 -m http.server -d $(WEB)/site"
 
 build-sanitize:
 	@tests/configure_sanitize.sh $(SANITIZE)

@@ -182,7 +182,8 @@ static selkie_code compare_probes(const char *scene_path, int first, int frames,
     }
     if (!code)
         printf("%s: %d probes add %.1f %% to %.1f ms of CPU, %.1f %% of wall time\n", scene_path, probes,
-               100.0 * (times[1].cpu / times[0].cpu - 1.0), times[0].cpu, 100.0 * (times[1].wall / times[0].wall - 1.0));
+               100.0 * (times[1].cpu / times[0].cpu - 1.0), times[0].cpu,
+               100.0 * (times[1].wall / times[0].wall - 1.0));
     selkie_world_destroy(worlds[0]);
     selkie_world_destroy(worlds[1]);
     scene->probe_count = probes;

@@ -3,7 +3,7 @@
  * that a step must move at the triad bandwidth of the same run. mpm: records and attributes (128 B in 3D) read and
  * written by `to_grid` (half of them) and by `to_points`. rest_shape: records and attributes (56 B) read once and read
  * and written once, positions to the sites and read twice, what bonds need (40 B) written and read, accelerations.
- * Usage: bench_mpm [points] [threads] */
+ * Usage: bench_mpm [points] [threads] [part of a name] */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -110,6 +110,7 @@ int main(int argc, char **argv)
     const double bandwidth = triad(threads);
     printf("triad %.1f GB/s on %d threads; phases in ns a point\n", bandwidth * 1e-9, threads);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        run(&cases[c], side, threads, bandwidth);
+        if (argc < 4 || strstr(cases[c].name, argv[3]))
+            run(&cases[c], side, threads, bandwidth);
     return 0;
 }

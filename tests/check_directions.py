@@ -41,6 +41,8 @@ def room_of(relative):
     parts = relative.parts
     if parts[0] == "src":
         return parts[1] if len(parts) > 2 else None
+    if parts[:2] == ("web", "wasm"):  # the studio of the command, for a page without a server
+        return "tools"
     return parts[0] if parts[0] in LEVEL else None
 
 
@@ -54,7 +56,7 @@ def check_file(source, path, complaints):
     room = room_of(relative)
     # The example of a method is built like one under src/methods; the others are users' programs.
     is_example_method = relative.parts[:3] == ("docs", "examples", "method")
-    public_only = relative.parts[0] in ("python", "blender", "web") or (
+    public_only = room is None and relative.parts[0] in ("python", "blender", "web") or (
         relative.parts[:2] == ("docs", "examples") and not is_example_method)
     is_kernel = path.name.endswith("_kernels.h")
     in_comment = False

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what Selkie needs, by package name, and only what is missing. Knows Debian 12, Debian 13 and Ubuntu 24.04.
 #
-#   tools/setup.sh GROUP...     groups: build demo test fuzz bench all
+#   tools/setup.sh GROUP...     groups: build demo test fuzz web bench all
 #
 # Nothing is fetched when everything is there. While another program installs packages it waits, SELKIE_SETUP_WAIT seconds
 # at most (600). Without root and without sudo it installs nothing and says what to ask for. On systems without apt-get
@@ -25,29 +25,34 @@ packages() {
     apt-test) echo libcmocka-dev liblapacke-dev python3 ffmpeg clang-format ;;
     # libomp is the OpenMP of clang, which builds the fuzzers and the sanitized library.
     apt-fuzz) echo clang libclang-rt-dev libomp-dev ;;
+    apt-web) echo cmake ninja-build emscripten ;;
 
     dnf-core) echo gcc gcc-c++ make cmake ninja-build pkgconf-pkg-config zlib-devel ;;
     dnf-extra) echo json-c-devel assimp-devel embree-devel libpng-devel cairo-devel ode-devel arpack-devel lapack-devel libzstd-devel libwebsockets-devel ;;
     dnf-demo) echo ffmpeg-free ;;
     dnf-test) echo libcmocka-devel python3 ffmpeg-free clang-tools-extra ;;
+    dnf-web) echo cmake ninja-build emscripten ;;
     dnf-fuzz) echo clang compiler-rt libomp-devel ;;
 
     pacman-core) echo base-devel cmake ninja pkgconf zlib ;;
     pacman-extra) echo json-c assimp embree libpng cairo ode arpack lapack zstd libwebsockets ;;
     pacman-demo) echo ffmpeg ;;
     pacman-test) echo cmocka python ffmpeg clang ;;
+    pacman-web) echo cmake ninja emscripten ;;
     pacman-fuzz) echo clang compiler-rt openmp ;;
 
     zypper-core) echo gcc gcc-c++ make cmake ninja pkgconf-pkg-config zlib-devel ;;
     zypper-extra) echo libjson-c-devel assimp-devel embree-devel libpng16-devel cairo-devel libode-devel libzstd-devel libwebsockets-devel ;;
     zypper-demo) echo ffmpeg ;;
     zypper-test) echo libcmocka-devel python3 ffmpeg clang-tools ;;
+    zypper-web) echo cmake ninja emscripten ;;
     zypper-fuzz) echo clang libomp-devel ;;
 
     apk-core) echo build-base linux-headers bash cmake ninja-build pkgconf zlib-dev ;;
     apk-extra) echo json-c-dev assimp-dev embree-dev libpng-dev cairo-dev ode-dev arpack-dev lapack-dev zstd-dev libwebsockets-dev ;;
     apk-demo) echo ffmpeg ;;
     apk-test) echo cmocka-dev python3 ffmpeg clang-extra-tools ;;
+    apk-web) echo cmake ninja-build emscripten ;;
     apk-fuzz) echo clang compiler-rt openmp-dev ;;
 
     # Apple's compiler comes without OpenMP.
@@ -55,6 +60,7 @@ packages() {
     brew-extra) echo json-c assimp embree libpng cairo ode arpack lapack zstd libwebsockets ;;
     brew-demo) echo ffmpeg ;;
     brew-test) echo cmocka python ffmpeg clang-format ;;
+    brew-web) echo cmake ninja emscripten ;;
     brew-fuzz) echo llvm libomp ;;
     esac
 }
@@ -64,10 +70,10 @@ groups=""
 for group in "$@"; do
     case $group in
     build | bench) groups="$groups core extra" ;;
-    demo | test | fuzz) groups="$groups $group" ;;
+    demo | test | fuzz | web) groups="$groups $group" ;;
     all) groups="$groups core extra demo test fuzz" ;;
     *)
-        say "unknown group '$group'; one of: build demo test fuzz bench all" >&2
+        say "unknown group '$group'; one of: build demo test fuzz web bench all" >&2
         exit 2
         ;;
     esac

@@ -12,7 +12,7 @@ export function takeToken() {
   return sessionStorage.getItem("token") || "";
 }
 
-export async function fetchTable(token, path) {
+async function fetchTable(token, path) {
   const answer = await fetch(path, { headers: { Authorization: `Bearer ${token}` } });
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
@@ -46,9 +46,11 @@ export class Connection extends EventTarget {
       this.tell(message.is, message);
       return;
     }
-    const magic = new DataView(data).getUint32(0, false);
-    if (magic === 0x534b4631) this.tell("frame", readFrame(data));
-    else if (magic === 0x534b4731) this.tell("solids", readSolids(data));
+    takeBytes(this, data);
+  }
+
+  table(path) {
+    return fetchTable(this.token, path);
   }
 
   send(verb, rest = {}) {
@@ -60,7 +62,15 @@ export class Connection extends EventTarget {
   }
 }
 
-/** "SKF1": header of 64 bytes, poses, positions, speeds. */
+/** Tells a binary message, by its first four bytes. */
+export function takeBytes(connection, data) {
+  const magic = new DataView(data).getUint32(0, false);
+  if (magic === 0x534b4631) connection.tell("frame", readFrame(data));
+  else if (magic === 0x534b4731) connection.tell("solids", readSolids(data));
+  else if (magic === 0x534b5631) connection.tell("field", readField(data));
+}
+
+/** "SKF1": header of 64 bytes, poses, positions, speeds, and where a scene has several materials those. */
 export function readFrame(data) {
   const view = new DataView(data);
   const count = view.getUint32(4, true), dimension = view.getUint32(8, true), poses = view.getUint32(12, true);
@@ -73,6 +83,7 @@ export function readFrame(data) {
     poses: new Float32Array(data, 64, 12 * poses),
     positions: new Uint16Array(data, positions, dimension * count),
     speeds: new Uint8Array(data, speeds, count),
+    materials: view.getUint32(60, true) & 1 ? new Uint8Array(data, speeds + count, count) : null,
   };
 }
 
@@ -87,4 +98,11 @@ export function readSolids(data) {
     at += 8 + 4 * floats;
   }
   return solids;
+}
+
+/** "SKV1": kind, columns and rows of a lattice, velocities with x fastest. */
+export function readField(data) {
+  const view = new DataView(data);
+  return { isDrawing: view.getUint32(4, true) === 1, columns: view.getUint32(8, true), rows: view.getUint32(12, true),
+    values: new Float32Array(data, 16) };
 }

@@ -1,20 +1,31 @@
 // The page: wires the connection, the view and the panels together.
-import { Connection, fetchTable, takeToken } from "./connection.js";
+import { Connection, takeToken } from "./connection.js";
+import { WorkerConnection } from "./worker_connection.js";
+import { hasServer } from "./config.js";
 import { View } from "./view.js";
 import { Pointer } from "./pointer.js";
 import { Plots } from "./plots.js";
 import { Editor } from "./editor.js";
 import { Form } from "./form.js";
+import { Overlay } from "./overlay.js";
+import { Modes } from "./modes.js";
+import { Game } from "./game.js";
+import { Film } from "./film.js";
 
 const $ = (id) => document.getElementById(id);
-const token = takeToken();
+const token = hasServer ? takeToken() : "";
 const view = new View($("view"));
-const connection = new Connection(token);
+const connection = hasServer ? new Connection(token) : new WorkerConnection();
 const page = { connection, view, scene: null, state: {}, isController: false, say };
 const pointer = new Pointer(page, $("view"), $("tools"));
 const plots = new Plots(page, $("curves"), $("plots"));
 const editor = new Editor(page, { text: $("text"), gutter: $("gutter"), problem: $("problem"), apply: $("apply"), revert: $("revert") });
 let form = null;
+page.overlay = new Overlay($("overlay"), view);
+Object.assign(page, { pointer, editor });
+const modes = (page.modes = new Modes(page, { clear: $("mode-clear"), keep: $("mode-keep"), name: $("mode-name"), list: $("modes"), showFlow: $("show-flow") }));
+const game = (page.game = new Game(page, { hud: $("hud"), pad: $("pad"), start: $("game") }));
+const film = new Film(page, { film: $("film"), frames: $("frames"), download });
 let unseen = null, frameTimes = [], isDirty = true, noticeTimer = 0;
 
 /** A line for the user that goes away by itself. */
@@ -32,7 +43,7 @@ connection.addEventListener("open", () => say(""));
 connection.addEventListener("closed", () => say("No connection to the studio. Is it still running?", 0));
 connection.addEventListener("role", ({ detail }) => {
   page.isController = detail.controller;
-  for (const id of ["run", "step", "reset", "speed", "scenes"]) $(id).disabled = !detail.controller;
+  for (const id of ["run", "step", "reset", "speed", "scenes", "game"]) $(id).disabled = !detail.controller;
   $("control").hidden = detail.controller;
   isDirty = true;
 });
@@ -46,9 +57,23 @@ connection.addEventListener("scene", ({ detail }) => {
   form?.draw();
   $("tilt-depth-label").hidden = detail.dimension === 2;
   for (const [id, value] of [["tilt", 0], ["tilt-depth", 0], ["gravity", 1]]) $(id).value = value;
-  pointer.added = [];
+  showScene(detail);
   isDirty = true;
 });
+
+/** Parts of the page that depend on the kind of scene. */
+function showScene(scene) {
+  const isReduced = scene.discretization === "reduced";
+  $("style").value = view.style = isReduced ? (scene.materials.length > 1 ? "material" : "speed") : "water";
+  $("flow-label").hidden = scene.dimension !== 2;
+  $("tabs").querySelector("[data-panel=modes]").hidden = !isReduced;
+  if (!isReduced && !$("panel-modes").hidden) choosePanel("tools");
+  pointer.setScene(scene);
+  modes.setScene(scene);
+  game.setScene(scene);
+  if (page.runNext) connection.send("run");
+  page.runNext = false;
+}
 connection.addEventListener("solids", ({ detail }) => {
   view.setSolids(detail);
   isDirty = true;
@@ -62,7 +87,8 @@ connection.addEventListener("state", ({ detail }) => {
   $("run").textContent = detail.running ? "Pause" : "Run";
   $("speed").value = String(detail.speed);
   if (detail.message && detail.message !== before.message) say(detail.message);
-  plots.add(detail);
+  if (!detail.run_frames) plots.add(detail);
+  showRun(detail);
   showStatus();
 });
 connection.addEventListener("check", ({ detail }) => {
@@ -71,6 +97,17 @@ connection.addEventListener("check", ({ detail }) => {
 });
 connection.addEventListener("problem", ({ detail }) => say(detail.message));
 connection.addEventListener("record", ({ detail }) => download(new Blob([detail.text], { type: "application/json" }), `${detail.name}_run.json`));
+
+/** A run that was made before has a bar to move through its frames. */
+function showRun({ run_frames: count = 0, run_frame: at = 0 }) {
+  const bar = $("scrub"), input = bar.lastElementChild;
+  bar.hidden = !count;
+  if (!count) return;
+  input.max = count - 1;
+  if (document.activeElement !== input || page.state.running) input.value = at;
+  bar.firstElementChild.textContent = `${at + 1} of ${count}`;
+}
+$("scrub").lastElementChild.oninput = () => connection.send("seek", { frame: Number($("scrub").lastElementChild.value) });
 
 function showStatus() {
   const { scene, state } = page;
@@ -94,10 +131,16 @@ function draw(time) {
   unseen = null;
   if (frame) {
     view.setFrame(frame);
+    game.takeFrame(frame);
+    if ($("show-flow").checked) modes.askForFlow();
     frameTimes.push(time);
     frameTimes = frameTimes.filter((t) => t > time - 1500);
   }
-  if (frame || isDirty || pointer.isActive()) view.draw();
+  if (frame || isDirty || pointer.isActive()) {
+    view.draw();
+    page.overlay.draw();
+    film.take(frame);
+  }
   isDirty = false;
   if (frame) connection.send("seen", { frame: frame.number });
 }
@@ -120,7 +163,11 @@ $("run").onclick = () => connection.send(page.state.running ? "pause" : "run");
 $("step").onclick = () => connection.send("step");
 $("reset").onclick = () => connection.send("reset");
 $("speed").onchange = () => connection.send("speed", { value: Number($("speed").value) });
-$("scenes").onchange = () => connection.send("open", { scene: $("scenes").value });
+$("scenes").onchange = () => {
+  const [kind, name] = $("scenes").value.startsWith("run:") ? ["run", $("scenes").value.slice(4)] : ["scene", $("scenes").value];
+  if (kind === "run") connection.send("open_run", { run: name });
+  else connection.send("open", { scene: name });
+};
 $("control").onclick = () => connection.send("control");
 $("record").onclick = () => connection.send("record");
 $("picture").onclick = () => {
@@ -183,7 +230,7 @@ $("level").onclick = () => {
 
 // --- Panels ---
 
-const panels = [["tools", "Steer"], ["plots", "Plots"], ["form", "Keys"], ["editor", "Text"]];
+const panels = [["tools", "Steer"], ["modes", "Modes"], ["plots", "Plots"], ["form", "Keys"], ["editor", "Text"]];
 function choosePanel(name) {
   for (const button of $("tabs").children) {
     const isChosen = button.dataset.panel === name;
@@ -214,7 +261,7 @@ choosePanel("tools");
 // --- The list of scenes ---
 
 try {
-  const scenes = await fetchTable(token, "/api/scenes");
+  const scenes = await connection.table("/api/scenes");
   const groups = new Map();
   for (const scene of scenes) {
     const folder = scene.name.includes("/") ? scene.name.split("/")[0] : "file";
@@ -228,10 +275,15 @@ try {
     for (const item of items) group.append(new Option(item.title || item.name, item.name));
     $("scenes").append(group);
   }
+  const runs = hasServer ? await connection.table("/api/runs") : [];
+  const group = Object.assign(document.createElement("optgroup"), { label: "runs made before" });
+  for (const run of runs) group.append(new Option(`${run.name}: ${run.title}`, `run:${run.name}`));
+  if (runs.length) $("scenes").append(group);
   if (page.scene) $("scenes").value = page.scene.name;
-  form = new Form(page, await fetchTable(token, "/api/schema"), $("form"), editor);
+  form = new Form(page, await connection.table("/api/schema"), $("form"), editor);
   form.draw();
 } catch (error) {
-  say(`The list of scenes cannot be read (${error.message}). Open the link that selkie studio printed.`, 0);
+  say(`The list of scenes cannot be read (${error.message}). ${hasServer ? "Open the link that selkie studio printed." : ""}`, 0);
 }
+if (!hasServer) connection.send("open", { scene: new URL(location.href).searchParams.get("scene") ?? "reduced/play" });
 window.studio = page; // for tests and the curious

@@ -8,7 +8,10 @@ const tools = [
   ["obstacle", "Obstacle", "Add a round obstacle"],
   ["tap", "Tap", "Liquid runs while you press"],
   ["clear", "Remove", "Remove liquid where you press or draw"],
+  ["body", "Body", "Place a body that floats or sinks"],
+  ["stroke", "Draw", "Draw a flow that becomes a mode"],
 ];
+const forReduced = ["look", "push", "body", "stroke"], notElsewhere = ["stroke"];
 const pushName = "studio push", tapName = "studio tap";
 const interval = 60; // ms between changes of one drag
 
@@ -30,6 +33,17 @@ export class Pointer {
       return button;
     });
     this.choose("look");
+  }
+
+  /** Reduced fluids have tools of their own. */
+  setScene(scene) {
+    const isReduced = scene.discretization === "reduced";
+    for (const button of this.buttons) {
+      const name = button.dataset.tool;
+      button.hidden = isReduced ? !forReduced.includes(name) : notElsewhere.includes(name);
+      if (button.hidden && this.tool === name) this.choose("look");
+    }
+    this.added = [];
   }
 
   choose(name) {
@@ -73,7 +87,7 @@ export class Pointer {
   up(event) {
     this.pressed.delete(event.pointerId);
     this.spread = 0;
-    if (this.drag) this.end();
+    if (this.drag) this.end(event);
     this.drag = null;
   }
 
@@ -158,6 +172,10 @@ export class Pointer {
   begin(event) {
     const point = this.point(event), solid = this.tool === "push" ? this.solidAt(point) : -1;
     const drag = { tool: this.tool, start: point, last: point, sent: 0, speed: [0, 0, 0], time: event.timeStamp, solid };
+    if (this.tool === "stroke") {
+      this.page.modes.begin(point);
+      return drag;
+    }
     if (solid >= 0) drag.pose = Array.from(this.page.view.poseOf(solid));
     if (this.tool !== "push") this.put(drag, point);
     return drag;
@@ -165,6 +183,10 @@ export class Pointer {
 
   goOn(event) {
     const drag = this.drag, point = this.point(event, drag.last);
+    if (drag.tool === "stroke") {
+      this.page.modes.goOn(point);
+      return;
+    }
     if (event.timeStamp - drag.sent < interval) return;
     const seconds = Math.max(0.02, (event.timeStamp - drag.time) / 1000);
     const motion = vector.add(point, drag.last, -1);
@@ -177,7 +199,8 @@ export class Pointer {
     drag.last = point;
   }
 
-  end() {
+  end(event) {
+    if (this.drag.tool === "stroke") this.page.modes.end(this.point(event));
     if (this.drag.tool === "push" && this.drag.pushed) this.page.connection.change({ type: "remove", list: "forces", name: pushName });
     if (this.drag.tool === "tap") this.page.connection.change({ type: "remove", list: "sources", name: tapName });
   }
@@ -216,13 +239,17 @@ export class Pointer {
         velocity: scene.up.map((x) => -x * speed).slice(0, scene.dimension) } });
     } else if (drag.tool === "obstacle") {
       const name = `studio obstacle ${++this.count}`;
-      this.added.push(name);
+      this.added.push(["obstacles", name]);
       connection.change({ type: "obstacle", obstacle: { name, shape } });
+    } else if (drag.tool === "body" && drag.sent === 0) {
+      const name = `studio body ${++this.count}`, density = Number(document.getElementById("density").value);
+      this.added.push(["bodies", name]);
+      connection.change({ type: "body", body: { name, density, shape: { ...shape, radius: 0.5 * radius } } });
     }
   }
 
   removeAdded() {
-    for (const name of this.added) this.page.connection.change({ type: "remove", list: "obstacles", name });
+    for (const [list, name] of this.added) this.page.connection.change({ type: "remove", list, name });
     this.added = [];
   }
 }

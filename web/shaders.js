@@ -18,12 +18,15 @@ vec3 ramp(float s) {
 const particleVertex = head + `
 layout(location = 0) in vec3 position;
 layout(location = 1) in float speed;
+layout(location = 2) in float material;
 uniform vec3 size;
 uniform mat4 view, projection;
 uniform float radius, pixels, speedScale;
 out float shade;
 out vec3 center;
+flat out int kind;
 void main() {
+  kind = int(material);
   vec4 eye = view * vec4(position * size, 1.0);
   gl_Position = projection * eye;
   gl_PointSize = max(1.0, radius * pixels * projection[1][1] / gl_Position.w);
@@ -36,6 +39,10 @@ export const points = {
   fragment: head + ramp + `
 in float shade;
 in vec3 center;
+flat in int kind;
+uniform int byMaterial;
+const vec3 palette[8] = vec3[8](vec3(0.16, 0.47, 0.80), vec3(0.95, 0.66, 0.22), vec3(0.30, 0.69, 0.42), vec3(0.84, 0.32, 0.30),
+  vec3(0.55, 0.42, 0.76), vec3(0.36, 0.74, 0.78), vec3(0.87, 0.53, 0.68), vec3(0.60, 0.60, 0.58));
 uniform mat4 projection;
 uniform float radius;
 uniform int dimension;
@@ -44,7 +51,7 @@ void main() {
   vec2 q = 2.0 * gl_PointCoord - 1.0;
   float r2 = dot(q, q);
   if (r2 > 1.0) discard;
-  vec3 base = ramp(shade);
+  vec3 base = byMaterial == 1 ? palette[kind % 8] : ramp(shade);
   if (dimension == 2) {
     color = vec4(base, 1.0);
     return;

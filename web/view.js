@@ -21,6 +21,7 @@ export class View {
     this.particles = gl.createVertexArray();
     this.positionBuffer = gl.createBuffer();
     this.speedBuffer = gl.createBuffer();
+    this.materialBuffer = gl.createBuffer();
     this.nothing = gl.createVertexArray();
     if (this.hasFloats) this.makeTargets();
   }
@@ -50,6 +51,7 @@ export class View {
     this.solids = solids.items.map((item) => ({
       isBody: item.isBody,
       points: item.points,
+      middle: middleOf(item.points),
       ...(solids.dimension === 2 ? this.makeOutline(item.points) : this.makeMesh(item.points)),
     }));
   }
@@ -66,7 +68,21 @@ export class View {
     gl.bufferData(gl.ARRAY_BUFFER, frame.speeds, gl.STREAM_DRAW);
     gl.enableVertexAttribArray(1);
     gl.vertexAttribPointer(1, 1, gl.UNSIGNED_BYTE, true, 0, 0);
+    this.setMaterials(frame.materials);
     gl.bindVertexArray(null);
+  }
+
+  setMaterials(materials) {
+    const gl = this.gl;
+    if (!materials) {
+      gl.disableVertexAttribArray(2);
+      gl.vertexAttrib1f(2, 0);
+      return;
+    }
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.materialBuffer);
+    gl.bufferData(gl.ARRAY_BUFFER, materials, gl.STREAM_DRAW);
+    gl.enableVertexAttribArray(2);
+    gl.vertexAttribPointer(2, 1, gl.UNSIGNED_BYTE, false, 0, 0);
   }
 
   // --- Geometry ---
@@ -126,6 +142,12 @@ export class View {
     return frame.poses.subarray(12 * index, 12 * index + 12);
   }
 
+  /** Where the middle of a solid is now. */
+  centerOf(index) {
+    const m = this.poseOf(index), [x, y, z] = this.solids[index].middle;
+    return [0, 4, 8].map((r) => m[r] * x + m[r + 1] * y + m[r + 2] * z + m[r + 3]);
+  }
+
   // --- Drawing ---
 
   resize() {
@@ -173,7 +195,8 @@ export class View {
 
   drawParticles(program, radius) {
     const gl = this.gl;
-    program.use({ ...this.shared, size: this.frame.size, radius, speedScale: this.speedScale(), dimension: this.scene.dimension });
+    program.use({ ...this.shared, size: this.frame.size, radius, speedScale: this.speedScale(), dimension: this.scene.dimension,
+      byMaterial: Number(this.style === "material") });
     gl.bindVertexArray(this.particles);
     gl.drawArrays(gl.POINTS, 0, this.frame.count);
   }
@@ -205,7 +228,7 @@ export class View {
       this.drawScreen(this.programs.flatWater, { sums: this.sums.textures[0], texel: [1 / width, 1 / height], full });
       gl.disable(gl.SCISSOR_TEST);
     } else if (this.frame?.count) {
-      this.drawParticles(this.programs.points, 0.62 * this.scene.spacing);
+      this.drawParticles(this.programs.points, (this.style === "material" ? 0.8 : 0.62) * this.scene.spacing);
     }
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -224,7 +247,7 @@ export class View {
 
   drawOutline(solid, pose) {
     const gl = this.gl;
-    const fill = solid.isBody ? [0.86, 0.55, 0.25] : this.tone("--soft");
+    const fill = solid.tone ?? (solid.isBody ? [0.86, 0.55, 0.25] : this.tone("--soft"));
     this.programs.solids.use({ ...this.shared, pose, tone: [...fill, 0.92] });
     gl.bindVertexArray(solid.mesh.array);
     gl.enable(gl.STENCIL_TEST);
@@ -253,7 +276,7 @@ export class View {
     const gl = this.gl;
     gl.enable(gl.DEPTH_TEST);
     this.solids.forEach((solid, i) => {
-      const fill = solid.isBody ? [0.86, 0.55, 0.25] : [0.62, 0.64, 0.66];
+      const fill = solid.tone ?? (solid.isBody ? [0.86, 0.55, 0.25] : [0.62, 0.64, 0.66]);
       this.programs.solids.use({ ...this.shared, pose: this.poseOf(i), tone: [...fill, 1] });
       gl.bindVertexArray(solid.mesh.array);
       gl.drawArrays(gl.TRIANGLES, 0, solid.mesh.count);
@@ -306,6 +329,13 @@ export class View {
       behind: this.behind.textures[0], behindDepth: this.behind.textures[1], texel: [1 / width, 1 / height],
       lens: [1 / p[0], 1 / p[5]], upward: this.shared.upward, absorb: 4 / Math.max(...this.scene.size) });
   }
+}
+
+/** The mean of the corners. */
+function middleOf(points) {
+  const sum = [0, 0, 0];
+  for (let i = 0; i < points.length; i++) sum[i % 3] += points[i];
+  return sum.map((x) => x / (points.length / 3 || 1));
 }
 
 /** The edges of the domain, pairs of points. */

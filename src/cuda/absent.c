@@ -72,6 +72,12 @@ selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)
+{
+    (void)step, (void)blocks, (void)error;
+    return SELKIE_OK;
+}
+
 size_t sk_cuda_bytes(const sk_step *step)
 {
     (void)step;

@@ -44,6 +44,8 @@ int sk_cuda_block_count(const sk_step *step);
 selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error);
 
+/* Reserves that many blocks of the grid from now on (0 = as many as the particles need). More are taken when needed. */
+selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error);
 /* Bytes that a world has taken on the device. */
 size_t sk_cuda_bytes(const sk_step *step);
 /* Times the kernels from now on, one by one: steps take longer. Entry n of the times, and whether there is one. */

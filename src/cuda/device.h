@@ -24,10 +24,12 @@
 extern "C" {
 #include "base/status.h"
 #include "cuda/cuda.h"
+#include "cuda/phases.h"
 #include "grid/transfer.h"
 #include "methods/step.h"
 }
 #include "methods/flip/advect_kernels.h"
+#include "methods/force_kernels.h"
 
 enum {
     SK_CUDA_LEVELS = 16,
@@ -74,7 +76,9 @@ typedef struct sk_cuda_solver {
     int bottom_unknowns;
     int32_t bottom_cell[SK_CUDA_BOTTOM];
     float bottom_inverse[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
+    int surface_cells; /* unknowns with an excess; without any the liquid is one closed component */
     float scale;
+    double mean, mean_z; /* of the right side and of a cycle's result in a closed component, else 0 */
     double norm_b, rz, rz_before, beta, alpha, residual, computed, drifted;
     int iteration, done, skip, careful, check, converged, flip, broken;
     unsigned ticket;
@@ -93,6 +97,7 @@ typedef struct sk_cuda_results {
     double error_absolute, error_squares, error_sum, error_largest;
     int64_t error_count;
     int64_t redistributed, unseen, needy;
+    sk_mass_sums masses;
     struct {
         int iterations, converged, broken, unknowns;
         double residual;
@@ -126,6 +131,9 @@ typedef struct sk_cuda_constants {
     sk_transfer_options options;
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
+    float relative_density[SK_TRANSFER_MATERIALS];
+    int force_count;
+    sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
 
 /* What the host sends at the start of a step. */
@@ -178,6 +186,7 @@ struct sk_cuda {
     int current;
     size_t particle_capacity;
     int expected_blocks;                         /* of the grid; launches are as wide */
+    int first_blocks;                            /* to reserve at the start; 0 = what the particles need */
     int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
@@ -193,11 +202,15 @@ selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error);
             return sk_cuda_failed(sk_cuda_code, what, error);                                                          \
     } while (0)
 
+/* Makes room for the particles and blocks of a step that begins. */
+selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error);
 /* Sends the step to the device if this has not happened in this step. */
 selkie_code sk_cuda_begin(sk_step *step, selkie_error *error);
 /* Runs a list of launches: records it as a graph the first time. `name` is a literal. */
 typedef void (*sk_cuda_launches)(sk_cuda *cuda, const sk_step *step);
 selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error);
+/* Makes room for more blocks after a sort that had too few. The particles before it are still there. */
+selkie_code sk_cuda_grow(sk_step *step, selkie_error *error);
 /* Waits and copies the results. */
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
 /* Launches repeat while the device asks for it, within sk_cuda_run. A kernel before them and the last of them set the
@@ -207,18 +220,20 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
 
 /* --- launches ---
  *
- * A kernel may start while its predecessor runs. SK_CUDA_WAIT waits until the predecessor is done; then the successor
- * may start. So a kernel may read before it waits what was written at least two kernels earlier. Every kernel waits, on
- * all its paths. */
+ * A kernel may start before its predecessors in the graph are done. SK_CUDA_WAIT waits for them; every kernel waits, on
+ * all its paths. Before that it may only read what no kernel of the same graph writes: iterations of the solver read
+ * the matrix. */
 #ifdef SK_CUDA_EMULATED
 #define SK_CUDA_WAIT() ((void)0)
+#define SK_CUDA_LET_NEXT_START() ((void)0)
 #define SK_CUDA_TEAM_BARRIER(team, threads) __syncthreads()
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
     ((void)(cuda), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #define SK_LAUNCH_SIMPLE(cuda, kernel, blocks, threads, ...)                                                           \
     ((void)(cuda), sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #else
-#define SK_CUDA_WAIT() (cudaGridDependencySynchronize(), cudaTriggerProgrammaticLaunchCompletion())
+#define SK_CUDA_LET_NEXT_START() cudaTriggerProgrammaticLaunchCompletion()
+#define SK_CUDA_WAIT() (SK_CUDA_LET_NEXT_START(), cudaGridDependencySynchronize())
 /* Waits for the other threads of a team, a part of a thread block. */
 #define SK_CUDA_TEAM_BARRIER(team, threads) asm volatile("bar.sync %0, %1;" ::"r"((team) + 1), "r"(threads) : "memory")
 void sk_cuda_profile_begin(sk_cuda *cuda);

@@ -6,6 +6,7 @@
 #include "grid/extrapolate_plain.h"
 #include "grid/transfer_plain.h"
 #include "methods/classify_plain.h"
+#include "methods/flip/constrain_plain.h"
 #include "methods/flip/pressure_plain.h"
 #include "methods/flip/shore_plain.h"
 
@@ -130,19 +131,32 @@ selkie_code SK_DIM(sk_cuda_classify_cells)(sk_step *step, selkie_error *error)
 
 /* --- forces --- */
 
-static __global__ void add_gravity(const sk_step *step, const sk_cuda_constants *constants)
+/* Gravity, then the force fields of the scene. */
+static __global__ void add_forces(const sk_step *step, const sk_cuda_constants *constants)
 {
     SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
     SK_CUDA_EACH_CELL(cell, step)
-    for (int d = 0; d < SELKIE_DIM; d++)
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)], x[3] = {0.0f, 0.0f, 0.0f};
+        int at[3];
         if (constants->gain[d] != 0.0f)
-            step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] += constants->gain[d];
+            *velocity += constants->gain[d];
+        sk_plain_coordinates(grid, cell, at);
+        for (int e = 0; e < SELKIE_DIM; e++)
+            x[e] = (float)(grid->corner[e] + ((double)at[e] + (e == d ? 0.0 : 0.5)) * grid->cell_size);
+        for (int f = 0; f < constants->force_count; f++) {
+            float change[3] = {0.0f, 0.0f, 0.0f};
+            sk_force_field_add(&constants->forces[f], x, change);
+            *velocity += change[d];
+        }
+    }
 }
 
 static void launch_forces(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH_SIMPLE(cuda, add_gravity, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
+    SK_LAUNCH_SIMPLE(cuda, add_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
 }
 
 selkie_code SK_DIM(sk_cuda_forces)(sk_step *step, selkie_error *error)
@@ -236,11 +250,16 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) project(const sk_step *
     }
 }
 
+static void launch_system(sk_cuda *cuda, const sk_step *host)
+{
+    SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, &cuda->device->step, cuda->data, cuda->solver);
+    SK_DIM(sk_cuda_start_solve)(cuda, host);
+}
+
 static void launch_projection(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->data, cuda->solver);
-    SK_DIM(sk_cuda_solve)(cuda, host);
+    SK_DIM(sk_cuda_end_solve)(cuda, host);
     SK_LAUNCH_SIMPLE(cuda, report_pressure, 1, 1, step, cuda->solver, cuda->data);
     SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step);
 }
@@ -255,8 +274,11 @@ static void launch_flight(sk_cuda *cuda, const sk_step *host)
 
 selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
 {
-    return sk_step_has_pressure(step) ? sk_cuda_run(step, "pressure", launch_projection, error)
-                                      : sk_cuda_run(step, "flight", launch_flight, error);
+    if (!sk_step_has_pressure(step))
+        return sk_cuda_run(step, "flight", launch_flight, error);
+    SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->pressure.iterations, error));
+    return sk_cuda_run(step, "pressure", launch_projection, error);
 }
 
 /* --- extrapolation --- */
@@ -292,7 +314,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_WAIT();
     SK_CUDA_EACH_BLOCK(block, step)
     {
-        if (!has_unknown_near_known(&step->grid, block))
+        /* Only blocks with unknown faces and known ones near them: has_unknown_near_known. */
+        if (!(step->grid.block_flags[block] & SK_BLOCK_UNKNOWN) || !is_flagged_near(&step->grid, block, SK_BLOCK_KNOWN))
             continue;
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
@@ -312,15 +335,54 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
+/* Velocities behind solids other than free-slip walls of the domain: into scratch, then back. The velocity that the
+ * particles take carries its change along. */
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    constrain(const sk_step *step, sk_cuda_data *data, int of_end, int back)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const int first = of_end ? step->end_velocity : (int)SK_FIELD_VELOCITY_X, with_change = first == step->end_velocity;
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const int slot = step->solids.block_slot[block];
+        if (!slot || step->solids.plain[slot] || !(grid->block_flags[block] & SK_BLOCK_UNKNOWN) ||
+            !is_flagged_near(grid, block, SK_BLOCK_KNOWN))
+            continue;
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        const size_t at = sk_plain_index(cell);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *field = grid->fields[first + d], *scratch = data->scratch[d];
+            if (!back) {
+                scratch[at] = constrained_velocity(step, first, cell, d, nullptr);
+                continue;
+            }
+            if (with_change)
+                grid->fields[SK_FIELD_CHANGE_X + d][at] += scratch[at] - field[at];
+            field[at] = scratch[at];
+        }
+    }
+}
+
+static int has_holding_walls(const sk_step *step)
+{
+    int holds = step->solids.has_grip;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        holds |= step->solids.walls[side] == SELKIE_WALL_NO_SLIP;
+    return holds;
+}
+
 static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    (void)host;
     SK_LAUNCH_SIMPLE(cuda, move_shore, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
     for (int layer = 0; layer < 2; layer++)
         for (int back = 0; back < 2; back++)
-            SK_LAUNCH_SIMPLE(cuda, fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, &cuda->device->constants,
-                             cuda->data, layer, back);
+            SK_LAUNCH(cuda, fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, &cuda->device->constants, cuda->data,
+                      layer, back);
+    const int fields = !has_holding_walls(host) ? 0 : flip_has_end(host) ? 2 : 1;
+    for (int n = 0; n < 2 * fields; n++)
+        SK_LAUNCH(cuda, constrain, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, n / 2, n % 2);
 }
 
 selkie_code SK_DIM(sk_cuda_extrapolate)(sk_step *step, selkie_error *error)

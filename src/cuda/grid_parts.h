@@ -45,6 +45,13 @@ SK_DEVICE void store_particle(sk_particle *record, sk_particle particle)
     ((float4 *)(void *)record)[1] = copy.half[1];
 }
 
+/* Does a block around this one, itself included, have a flag? By all threads of a thread block. */
+SK_DEVICE int is_flagged_near(const sk_grid *grid, int block, int flag)
+{
+    const int n = (int)threadIdx.x;
+    return __syncthreads_or(n < SK_NEIGHBOURS && grid->block_flags[grid->neighbours[block][n]] & flag);
+}
+
 /* Work over the particles of blocks: a part of a block at a time, so that few blocks keep the device busy too. */
 SK_DEVICE int parts_of_blocks(const sk_grid *grid)
 {

@@ -186,15 +186,6 @@ static __global__ void find_displacements(const sk_step *step, int local)
     displace_faces(step, cell, local, 0);
 }
 
-SK_DEVICE int has_liquid_near(const sk_step *step, int block, int local)
-{
-    const sk_grid *grid = &step->grid;
-    int near = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++)
-        near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_LIQUID;
-    return near && (!local || grid->runs[SK_RUNS_MOVED][block]);
-}
-
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     fill_displacements(const sk_step *step, sk_cuda_data *data, int local, int back)
 {
@@ -203,7 +194,9 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
-        if (!has_liquid_near(step, block, local) || !is_wanted(step->grid.runs[SK_RUNS_REACHED], cell))
+        if (local && !step->grid.runs[SK_RUNS_MOVED][block])
+            continue;
+        if (!is_flagged_near(&step->grid, block, SK_BLOCK_LIQUID) || !is_wanted(step->grid.runs[SK_RUNS_REACHED], cell))
             continue;
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *field = step->grid.fields[SK_FIELD_VELOCITY_X + d];
@@ -272,7 +265,9 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         }
         __syncthreads();
         for (uint32_t p = begin + threadIdx.x; p < end; p += blockDim.x) {
-            float *position = step->particles.records[p].position;
+            float4 *record = (float4 *)(void *)&step->particles.records[p];
+            float4 half = *record;
+            float position[3] = {half.x, half.y, half.z};
             sk_plain_cell cell = {block, 0};
             int at[3] = {0, 0, 0};
             for (int d = 0; d < SELKIE_DIM; d++) {
@@ -282,8 +277,11 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 at[d] = corner[d] + inside;
                 cell.local |= inside << (d * SK_BLOCK_LOG);
             }
-            if (!local || run_has(grid->runs[SK_RUNS_MOVED], cell))
-                displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+            if (local && !run_has(grid->runs[SK_RUNS_MOVED], cell))
+                continue;
+            displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+            half.x = position[0], half.y = position[1], half.z = position[2];
+            *record = half;
         }
     }
 }
@@ -298,7 +296,7 @@ static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data
     data->results.density.residual = solver->residual;
 }
 
-static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
+static void launch_system(sk_cuda *cuda, const sk_step *host, int local)
 {
     const sk_step *step = &cuda->device->step;
     SK_LAUNCH_SIMPLE(cuda, begin_correction, 1, 1, step, cuda->solver, cuda->data, local);
@@ -306,17 +304,33 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
     if (local)
         launch_region(cuda);
     SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local);
-    SK_DIM(sk_cuda_solve)(cuda, host);
+    SK_DIM(sk_cuda_start_solve)(cuda, host);
+}
+
+static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_DIM(sk_cuda_end_solve)(cuda, host);
     SK_LAUNCH_SIMPLE(cuda, report_density, 1, 1, cuda->solver, cuda->data);
     SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local);
     for (int back = 0; back < 2; back++)
-        SK_LAUNCH_SIMPLE(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
+        SK_LAUNCH(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
     SK_LAUNCH(cuda, displace, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, local);
+}
+
+static void launch_first_system(sk_cuda *cuda, const sk_step *host)
+{
+    launch_system(cuda, host, 0);
 }
 
 static void launch_first(sk_cuda *cuda, const sk_step *host)
 {
     launch_correction(cuda, host, 0);
+}
+
+static void launch_local_system(sk_cuda *cuda, const sk_step *host)
+{
+    launch_system(cuda, host, 1);
 }
 
 static void launch_local(sk_cuda *cuda, const sk_step *host)
@@ -362,6 +376,9 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
     step->correct_again = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
+    SK_TRY(again ? sk_cuda_run(step, "local_system", launch_local_system, error)
+                 : sk_cuda_run(step, "density_system", launch_first_system, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->density.iterations, error));
     SK_TRY(again ? sk_cuda_run(step, "density_again", launch_local, error)
                  : sk_cuda_run(step, "density_correct", launch_first, error));
     step->cuda->particles_here = 0;

@@ -3,9 +3,11 @@
 
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/transfer_options.h"
+#include "methods/flip/wall_layer_plain.h"
 
 extern "C" {
 #include "cuda/phases.h"
+#include "methods/force_fields.h"
 }
 #include "cuda/grid_parts.h"
 
@@ -180,6 +182,133 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
+/* Particles beside no-slip walls, after the move, and the sums of all. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    limit_particles(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_advection *a = &constants->advection;
+    const int count = (int)gridDim.x, parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    double kinetic = 0.0, fastest = 0.0;
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t first, last;
+        particles_of_part(grid, block, item % parts, parts, &first, &last);
+        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
+            sk_particle particle = load_particle(&step->particles.records[p]);
+            double speed2 = 0.0;
+            if (step->solids.block_slot[block]) {
+                limit_particle(step, &a->end, a->corner, a->inverse, &particle);
+                store_particle(&step->particles.records[p], particle);
+            }
+            for (int d = 0; d < SELKIE_DIM; d++)
+                speed2 += (double)particle.velocity[d] * (double)particle.velocity[d];
+            kinetic += 0.5 * speed2;
+            fastest = speed2 > fastest ? speed2 : fastest;
+        }
+    }
+    kinetic = sk_cuda_sum(kinetic);
+    fastest = sk_cuda_largest(fastest);
+    if (threadIdx.x == 0) {
+        data->partial[blockIdx.x] = kinetic;
+        data->partial[count + (int)blockIdx.x] = fastest;
+    }
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    kinetic = sum_of_partials(data->partial, count);
+    fastest = 0.0;
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        fastest = fmax(fastest, data->partial[count + i]);
+    fastest = sk_cuda_largest(fastest);
+    if (threadIdx.x == 0) {
+        data->results.kinetic = kinetic;
+        data->results.fastest2 = fastest;
+    }
+}
+
+static void launch_wall_layer(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, limit_particles, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
+              cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_wall_layer)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_TRY(sk_cuda_run(step, "wall_layer", launch_wall_layer, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
+                                cuda->stream),
+                "the wall layer", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the wall layer", error);
+    cuda->began = cuda->particles_here = 0; /* the step is over */
+    step->sums.kinetic = cuda->results->kinetic;
+    step->sums.max_speed = sqrt(cuda->results->fastest2);
+    return SELKIE_OK;
+}
+
+/* Sums by mass over the particles: sk_densities_weigh. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    weigh_masses(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const uint32_t *material = step->particles.attributes[constants->material].data;
+    const int count = (int)gridDim.x;
+    double sums[5] = {0.0, 0.0, 0.0, 0.0, 0.0}; /* kinetic energy, mass, moment */
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        const sk_particle particle = load_particle(&step->particles.records[p]);
+        if (particle.flags & SK_PARTICLE_DEAD)
+            continue;
+        const double mass =
+            step->particle_mass * (double)constants->relative_density[material[p] % SK_TRANSFER_MATERIALS];
+        double speed2 = 0.0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            speed2 += (double)particle.velocity[d] * (double)particle.velocity[d];
+            sums[2 + d] += mass * (double)particle.position[d];
+        }
+        sums[0] += 0.5 * mass * speed2;
+        sums[1] += mass;
+    }
+    for (int n = 0; n < 5; n++) {
+        const double sum = sk_cuda_sum(sums[n]);
+        if (threadIdx.x == 0)
+            data->partial[n * count + (int)blockIdx.x] = sum;
+    }
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    for (int n = 0; n < 5; n++)
+        sums[n] = sum_of_partials(data->partial + n * count, count);
+    if (threadIdx.x == 0) {
+        data->results.masses.kinetic = sums[0];
+        data->results.masses.mass = sums[1];
+        for (int d = 0; d < 3; d++)
+            data->results.masses.moment[d] = sums[2 + d];
+    }
+}
+
+static void launch_masses(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, weigh_masses, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
+              cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_masses)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    sk_mass_sums sums;
+    SK_TRY(sk_cuda_run(step, "masses", launch_masses, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&sums, &cuda->data->results.masses, sizeof sums, cudaMemcpyDeviceToHost, cuda->stream),
+                "the sums of the masses", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the sums of the masses", error);
+    cuda->began = 0; /* the step is over */
+    memcpy(sums.moment_before, step->mass_sums.moment, sizeof sums.moment_before);
+    step->mass_sums = sums;
+    return SELKIE_OK;
+}
+
 static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
@@ -200,7 +329,12 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     const sk_cuda *cuda = step->cuda;
     for (int d = 0; d < 3; d++)
         constants->gain[d] = flip_gravity_gain(step, d);
+    if (sk_force_fields_most(step->scene)) { /* sk_cuda_check has refused scenes with more than fit */
+        constants->force_count = sk_force_fields_in(step->scene, sk_step_force_window(step), constants->forces);
+        sk_force_fields_scale(constants->forces, constants->force_count, 1.0 / (1.0 + step->reflection));
+    }
     constants->options = flip_transfer_options(step);
+    constants->options.relative_density = sent->step.relative_density; /* on the device */
     constants->affine = constants->material = 0;
     for (int a = 0; a < step->particles.attribute_count; a++) {
         if (strcmp(step->particles.attributes[a].name, "affine") == 0)

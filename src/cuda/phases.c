@@ -24,6 +24,8 @@ static const struct {
     {"flip", "pressure", {sk_cuda_pressure_2d, sk_cuda_pressure_3d}},
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
     {"flip", "move", {sk_cuda_move_2d, sk_cuda_move_3d}},
+    {"flip", "wall_layer", {sk_cuda_wall_layer_2d, sk_cuda_wall_layer_3d}},
+    {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},
 };
 
 sk_phase_function sk_cuda_phase(const char *method, const char *phase, int dimension)
@@ -45,22 +47,17 @@ static const char *missing_part(const selkie_scene *scene)
         return "obstacles";
     if (scene->body_count)
         return "rigid bodies";
-    if (scene->force_count)
-        return "force fields";
-    if (scene->material_count > 1)
-        return "several materials";
+    if (scene->force_count >= SK_CUDA_MOST_FORCES)
+        return "so many force fields";
     if (scene->source_count)
         return "sources";
     if (scene->drain_count)
         return "drains";
     if (scene->domain.periodic)
         return "periodic sides";
-    for (int side = 0; side < 2 * scene->domain.dimension; side++) {
-        if (scene->domain.walls[side] == SELKIE_WALL_NO_SLIP)
-            return "no-slip walls";
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
         if (scene->domain.liquid_friction[side] > 0.0)
             return "walls with friction";
-    }
     return NULL;
 }
 

@@ -4,6 +4,8 @@
 
 #include "methods/step.h"
 
+enum { SK_CUDA_MOST_FORCES = 32 };
+
 #define SK_CUDA_PHASES(dim)                                                                                            \
     selkie_code sk_cuda_sort_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_cuda_solids_##dim(sk_step *step, selkie_error *error);                                              \
@@ -13,14 +15,20 @@
     selkie_code sk_cuda_pressure_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_move_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_cuda_wall_layer_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_masses_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_density_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_correct_##dim(sk_step *step, selkie_error *error);                                             \
     /* Constants of the step: flip ratio, advection, bounds. */                                                        \
     struct sk_cuda_sent;                                                                                               \
     void sk_cuda_fill_constants_##dim(const sk_step *step, struct sk_cuda_sent *sent);                                 \
-    /* Launches of a solve of the system in the grid's fields. */                                                      \
-    void sk_cuda_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                               \
+    /* A solve of the system in the grid's fields: launches of its start, iterations, launches of its end, which       \
+     * iterates further if needed. As many iterations as last time follow each other faster than in the loop of the    \
+     * end. */                                                                                                         \
+    void sk_cuda_start_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                         \
+    selkie_code sk_cuda_iterate_##dim(sk_step *step, int iterations, selkie_error *error);                             \
+    void sk_cuda_end_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                           \
     void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);                                                            \
     /* Launches of the transfer to the grid and of the density. */                                                     \
     void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \

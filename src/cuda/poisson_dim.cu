@@ -6,246 +6,18 @@
  * beside each other along x, one of each colour. The smallest levels are left to a single thread block.
  *
  * Scalars stay on the device: the last thread block of a launch to finish adds up the sums of all, in a fixed order,
- * and decides how the iteration goes on. Closed components are not balanced: a system that is singular and inconsistent
- * does not converge.
+ * and decides how the iteration goes on.
+ *
+ * Liquid without any free surface is one closed component: the constants are the null space of its matrix. Their part
+ * is removed from the right side and from the result of each cycle. Closed components beside liquid with a surface, or
+ * several of them, are not told apart: such a system does not converge if its right side is inconsistent.
  */
 #include "cuda/device.h"
 
 extern "C" {
 #include "cuda/phases.h"
 }
-#include "cuda/poisson_parts.h"
-
-enum {
-    SWEEP_BACKWARD = 1,
-    FROM_ZERO = 2,
-    RESTRICT = 4,
-    PROLONG = 8,
-    PROLONG_HALO = 16,
-    TAKE_DOT = 32,
-    ARRIVE = 64,
-    WITH_EXCESS = 128
-};
-
-/* --- Cells of a block --- */
-
-/* Cell n of the layer beside a block on a side: its index in the neighbour, and in a tile. */
-SK_DEVICE void halo_cell(int side, int n, int *there, int *tile)
-{
-    const int a = n % N, b = n / N, upper = side & 1, near = upper ? 0 : N - 1, far = upper ? N : -1;
-    if (side / 2 == 0) {
-        *there = cell_index(near, a, b);
-        *tile = sk_tile_index(far, a, b);
-    } else if (side / 2 == 1) {
-        *there = cell_index(a, near, b);
-        *tile = sk_tile_index(a, far, b);
-    } else {
-        *there = cell_index(a, b, near);
-        *tile = sk_tile_index(a, b, far);
-    }
-}
-
-/* Coefficients of one cell. */
-typedef struct row {
-    float lower[SELKIE_DIM], upper[SELKIE_DIM], inverse, excess, b;
-} row;
-
-enum { EDGES = (SIDES * LAYER + PAIRS - 1) / PAIRS }; /* cells of the halo a thread loads */
-
-/* The pair of cells of a thread, and the cells of the halo that it loads. */
-typedef struct pair {
-    int i, j, k, at, tile; /* of the first cell */
-    row r[2];
-    int parent;                                      /* index of the pair's coarse cell */
-    int edge_tile[EDGES], edge[EDGES], above[EDGES]; /* place in the tile, index of the cell, of its coarse cell */
-} pair;
-
-/* `t` is the thread's number in its team of PAIRS threads. */
-SK_DEVICE void locate_pair(int t, pair *own)
-{
-    own->i = 2 * (t % (N / 2));
-    own->j = t / (N / 2) % N;
-    own->k = t / (N / 2) / N;
-    own->at = cell_index(own->i, own->j, own->k);
-    own->tile = sk_tile_index(own->i, own->j, own->k);
-}
-
-SK_DEVICE float2 load_two(const float *from)
-{
-    return *(const float2 *)(const void *)from;
-}
-
-SK_DEVICE void store_two(float *to, float first, float second)
-{
-    float2 both;
-    both.x = first, both.y = second;
-    *(float2 *)(void *)to = both;
-}
-
-SK_DEVICE int parent_of(const sk_cuda_level *fine, int block, int at)
-{
-    return fine->parent[block] + cell_index(at % N / 2, at / N % N / 2, at / N / N / 2);
-}
-
-/* The halo of a block: where the thread loads it from. With PROLONG_HALO, also the coarse cells above; -1 = none. */
-SK_DEVICE void locate_halo(const sk_cuda_level *level, int block, int t, int flags, pair *own)
-{
-    for (int e = 0; e < EDGES; e++) {
-        const int n = t + e * PAIRS;
-        int there = 0;
-        own->edge_tile[e] = -1;
-        if (n >= SIDES * LAYER)
-            continue;
-        halo_cell(n / LAYER, n % LAYER, &there, &own->edge_tile[e]);
-        const int other = level->neighbour[block][n / LAYER];
-        own->edge[e] = other * CELLS + there;
-        own->above[e] = -1;
-        if (flags & PROLONG_HALO && other && level->inverse[own->edge[e]] > 0.0f)
-            own->above[e] = parent_of(level, other, there);
-    }
-}
-
-/* Coefficients of the thread's cells, and where their neighbours are: all this stays the same during a solve. */
-SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags, pair *own)
-{
-    const size_t base = (size_t)block * CELLS + own->at;
-    const int along[3] = {own->i + 1, own->j, own->k};
-    for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N, last = along[axis] == N - 1;
-        const float *face = level->face[axis];
-        const size_t after =
-            last ? (size_t)level->neighbour[block][2 * axis + 1] * CELLS + own->at - (N - 1) * stride : base + stride;
-        const float2 lower = load_two(face + base);
-        own->r[0].lower[axis] = lower.x;
-        own->r[1].lower[axis] = lower.y;
-        if (axis == 0) {
-            own->r[0].upper[0] = lower.y;
-            own->r[1].upper[0] = face[after + 1];
-        } else {
-            const float2 upper = load_two(face + after);
-            own->r[0].upper[axis] = upper.x;
-            own->r[1].upper[axis] = upper.y;
-        }
-    }
-    const float2 inverse = load_two(level->inverse + base);
-    own->r[0].inverse = inverse.x;
-    own->r[1].inverse = inverse.y;
-    if (flags & (RESTRICT | WITH_EXCESS)) {
-        const float2 excess = load_two(level->excess + base);
-        own->r[0].excess = excess.x;
-        own->r[1].excess = excess.y;
-    }
-    if (flags & (RESTRICT | PROLONG))
-        own->parent = parent_of(level, block, own->at);
-    locate_halo(level, block, t, flags, own);
-}
-
-SK_DEVICE void load_right_side(const sk_cuda_level *level, int block, pair *own)
-{
-    const float2 b = load_two(level->b + (size_t)block * CELLS + own->at);
-    own->r[0].b = b.x;
-    own->r[1].b = b.y;
-}
-
-SK_DEVICE float relax(const float *x, const row *r, int at)
-{
-    float sum = r->b;
-    for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
-        sum += r->lower[axis] * x[at - stride];
-        sum += r->upper[axis] * x[at + stride];
-    }
-    return r->inverse * sum;
-}
-
-SK_DEVICE float apply(const float *x, const row *r, int at)
-{
-    const float here = x[at];
-    float sum = r->excess * here;
-    for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
-        sum += r->lower[axis] * (here - x[at - stride]);
-        sum += r->upper[axis] * (here - x[at + stride]);
-    }
-    return sum;
-}
-
-/* --- Between levels --- */
-
-/* Restricts the residual of a block. `x` is its tile, `left` room for its cells. */
-SK_DEVICE void restrict_block(const sk_cuda_level *fine, const sk_cuda_level *coarse, int block, int t, const pair *own,
-                              const float *x, float *left)
-{
-    for (int c = 0; c < 2; c++)
-        left[own->at + c] = own->r[c].inverse > 0.0f ? own->r[c].b - apply(x, &own->r[c], own->tile + c) : 0.0f;
-    __syncthreads();
-    for (int n = t; block && n < CELLS / SK_CORNERS; n += PAIRS) {
-        const int i = 2 * (n % (N / 2)), j = 2 * (n / (N / 2) % (N / 2)), k = 2 * (n / (N / 2) / (N / 2));
-        float sum = 0.0f;
-        for (int child = 0; child < SK_CORNERS; child++)
-            sum += left[cell_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2))];
-        coarse->b[fine->parent[block] + cell_index(i / 2, j / 2, k / 2)] =
-            SK_CORRECTION_SCALE * SK_RESTRICTION_SCALE * sum;
-    }
-    __syncthreads();
-}
-
-/* Loads x of a block and its halo into a tile. */
-SK_DEVICE void load_tile(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int colour, int flags,
-                         const pair *own, float *x)
-{
-    float first = 0.0f, second = 0.0f;
-    if (!(flags & FROM_ZERO)) {
-        const float2 both = load_two(level->x + (size_t)block * CELLS + own->at);
-        const float more = flags & PROLONG ? coarse->x[own->parent] : 0.0f; /* the pair has one coarse cell */
-        first = both.x + (own->r[0].inverse > 0.0f ? more : 0.0f);
-        second = both.y + (own->r[1].inverse > 0.0f ? more : 0.0f);
-    }
-    x[own->tile] = first;
-    x[own->tile + 1] = second;
-    for (int e = 0; e < EDGES; e++) {
-        if (own->edge_tile[e] < 0)
-            continue;
-        /* From zero, only blocks of the first colour have values yet. */
-        float value = flags & FROM_ZERO && colour == 0 ? 0.0f : level->x[own->edge[e]];
-        if (flags & PROLONG_HALO && own->above[e] >= 0)
-            value += coarse->x[own->above[e]];
-        x[own->edge_tile[e]] = value;
-    }
-}
-
-typedef struct shared_block {
-    float x[SK_TILE_CELLS], left[CELLS];
-} shared_block;
-
-/* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. Returns the sum of b x over
- * the thread's cells. Block 0 does nothing but take part in the barriers. */
-SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
-                              pair *own, shared_block *s)
-{
-    __syncthreads();
-    for (int half = 0; half < 4; half++) {
-        const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
-        const int c = (red + own->j + own->k) & 1; /* which of the two cells has that colour */
-        row chosen;
-        chosen.inverse = c ? own->r[1].inverse : own->r[0].inverse;
-        chosen.b = c ? own->r[1].b : own->r[0].b;
-        for (int axis = 0; axis < SELKIE_DIM; axis++) {
-            chosen.lower[axis] = c ? own->r[1].lower[axis] : own->r[0].lower[axis];
-            chosen.upper[axis] = c ? own->r[1].upper[axis] : own->r[0].upper[axis];
-        }
-        const float value = relax(s->x, &chosen, own->tile + c);
-        s->x[own->tile + c] = value; /* the threads read cells of the other colour */
-        __syncthreads();
-    }
-    const size_t base = (size_t)block * CELLS + own->at;
-    const float first = s->x[own->tile], second = s->x[own->tile + 1];
-    if (block)
-        store_two(level->x + base, first, second);
-    if (flags & RESTRICT)
-        restrict_block(level, coarse, block, t, own, s->x, s->left);
-    return (double)own->r[0].b * (double)first + (double)own->r[1].b * (double)second;
-}
+#include "cuda/poisson_cells.h"
 
 /* --- Decisions of the iteration --- */
 
@@ -259,8 +31,10 @@ SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial
 SK_DEVICE void decide_direction(sk_cuda_solver *solver)
 {
     const double rz = add_up(solver->partial[0], solver->block_count);
+    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x != 0)
         return;
+    solver->mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
     solver->skip = 0;
     if (rz > 0.0 && rz < INFINITY) {
         solver->beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
@@ -347,14 +121,18 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
     const sk_cuda_level *level = &solver->level[0];
     for (int n = 0; n < blocks_of(solver, 0); n++) {
         const int block = block_of_level(solver, 0, n);
-        double dot = 0.0;
+        double dot = 0.0, sum = 0.0;
         for (int c = (int)threadIdx.x; c < CELLS; c += (int)blockDim.x) {
             const size_t at = (size_t)block * CELLS + c;
             dot += (double)level->b[at] * (double)level->x[at];
+            sum += (double)level->x[at];
         }
         dot = sk_cuda_sum(dot);
-        if (threadIdx.x == 0)
+        sum = sk_cuda_sum(sum);
+        if (threadIdx.x == 0) {
             solver->partial[0][block] = dot;
+            solver->partial[1][block] = sum;
+        }
     }
     __threadfence_block();
     __syncthreads();
@@ -367,6 +145,7 @@ static __global__ void __launch_bounds__(PAIRS)
     smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int visit)
 {
     __shared__ shared_block s;
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][colour], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
@@ -395,6 +174,11 @@ static __global__ void __launch_bounds__(PAIRS)
             dot = sk_cuda_sum(dot);
             if (t == 0)
                 solver->partial[0][block] = dot;
+            if (!solver->surface_cells) {
+                const double sum = sk_cuda_sum((double)s.x[own.tile] + (double)s.x[own.tile + 1]);
+                if (t == 0)
+                    solver->partial[1][block] = sum;
+            }
         }
         __syncthreads();
         n += (int)gridDim.x;
@@ -415,6 +199,7 @@ static __global__ void __launch_bounds__(PAIRS)
     restrict_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int visit)
 {
     __shared__ shared_block s;
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][0], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
@@ -494,6 +279,7 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver)
 {
     __shared__ float x[SK_TILE_CELLS];
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
     int n = (int)blockIdx.x, block = 0;
@@ -508,16 +294,16 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         return;
     const float *before = solver->p[solver->flip];
     float *after = solver->p[solver->flip ^ 1];
-    const float beta = (float)solver->beta;
+    const float beta = (float)solver->beta, mean = (float)solver->mean_z;
     while (n < blocks) {
         const size_t base = (size_t)block * CELLS + own.at;
         const float2 z = load_two(level->x + base), old = load_two(before + base);
-        x[own.tile] = sk_add_scaled(z.x, beta, old.x);
-        x[own.tile + 1] = sk_add_scaled(z.y, beta, old.y);
+        x[own.tile] = sk_add_scaled(z.x - (own.r[0].inverse > 0.0f ? mean : 0.0f), beta, old.x);
+        x[own.tile + 1] = sk_add_scaled(z.y - (own.r[1].inverse > 0.0f ? mean : 0.0f), beta, old.y);
         store_two(after + base, x[own.tile], x[own.tile + 1]);
         for (int e = 0; e < EDGES; e++)
-            if (own.edge_tile[e] >= 0)
-                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]], beta, before[own.edge[e]]);
+            if (own.edge_tile[e] >= 0) /* cells that are no unknowns have no coefficient */
+                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]] - mean, beta, before[own.edge[e]]);
         __syncthreads();
         const float first = apply(x, &own.r[0], own.tile), second = apply(x, &own.r[1], own.tile + 1);
         store_two(solver->q + base, first, second);
@@ -594,7 +380,9 @@ static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
 /* The scaled right side of a cell. */
 SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
 {
-    return solver->level[0].inverse[at] > 0.0f ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0f;
+    return solver->level[0].inverse[at] > 0.0f
+               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
+               : 0.0f;
 }
 
 static __global__ void __launch_bounds__(PAIRS)
@@ -659,8 +447,7 @@ static __global__ void __launch_bounds__(PAIRS)
 /* --- Start and end --- */
 
 /* The residual and zero vectors, and whether there is anything to do. */
-static __global__ void __launch_bounds__(PAIRS)
-    start_solve(const sk_step *step, sk_cuda_solver *solver, sk_cuda_condition handle)
+static __global__ void __launch_bounds__(PAIRS) start_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
     const sk_cuda_level *level = &solver->level[0];
@@ -692,7 +479,6 @@ static __global__ void __launch_bounds__(PAIRS)
             solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
             solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
             solver->done = solver->converged || solver->broken;
-            SET_CONDITION(!solver->done);
         }
     }
 }
@@ -719,7 +505,7 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
     const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
-    if (depth == tail_of(cuda)) {
+    if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
         SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, visit);
         return;
     }
@@ -758,13 +544,37 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, step, solver, handle);
 }
 
-void SK_DIM(sk_cuda_solve)(sk_cuda *cuda, const sk_step *host)
+/* Does the loop of the end have anything to do? */
+static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    (void)solver;
+    SET_CONDITION(!solver->done);
+}
+
+void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    sk_cuda_solver *solver = cuda->solver;
+    (void)host;
     SK_DIM(sk_cuda_prepare_solve)(cuda);
+    cuda->condition = 0;
+    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, cuda->solver);
+}
+
+selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int iterations, selkie_error *error)
+{
+    for (int n = 0; n < iterations; n++) {
+        step->cuda->condition = 0;
+        SK_TRY(sk_cuda_run(step, "iteration", launch_iteration, error));
+    }
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_cuda_end_solve)(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
     const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
-    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, solver, handle);
+    SK_LAUNCH_SIMPLE(cuda, look_again, 1, 1, cuda->solver, handle);
     sk_cuda_repeat(cuda, host, launch_iteration, &cuda->solver->done);
-    SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, solver);
+    SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, cuda->solver);
 }

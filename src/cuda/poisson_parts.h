@@ -67,15 +67,16 @@ SK_DEVICE double find_largest(const double *partial, int count)
 SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     solver->block_count = step->grid.block_count;
+    solver->surface_cells = 0;
     for (int depth = 0; depth < solver->level_count; depth++)
         solver->count[depth][0] = solver->count[depth][1] = solver->unknowns[depth] = solver->numbers[depth] = 0;
 }
 
-/* The first level that one thread block runs. */
-static inline int tail_of(const sk_cuda *cuda)
+/* The first level with at most so many places, or the last one: one thread block runs the levels from it on. */
+static inline int tail_of(const sk_cuda *cuda, int places)
 {
     int depth = 1;
-    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > SK_CUDA_TAIL_BLOCKS)
+    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > places)
         depth++;
     return depth;
 }

@@ -112,8 +112,10 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
             level->face[axis][at] = lower_faces[axis];
         level->excess[at] = excess;
         level->inverse[at] = is_unknown ? 1.0f / (sum + excess) : 0.0f;
-        const int unknowns = sk_cuda_sum(is_unknown);
+        const int unknowns = sk_cuda_sum(is_unknown), surface = sk_cuda_sum((int)(excess > 0.0f));
         if (c == 0) {
+            if (surface)
+                atomicAdd(&solver->surface_cells, surface);
             solver->active[block] = unknowns;
             solver->partial[0][block] = solver->partial[1][block] = 0.0;
             if (unknowns) {
@@ -135,15 +137,19 @@ static __global__ void __launch_bounds__(PAIRS) find_scale(const sk_step *step, 
         const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
         const float *right = step->grid.fields[SK_FIELD_RIGHT_SIDE];
         link_block(step, solver, 0, block);
-        const double first = level->inverse[at] > 0.0f ? fabs((double)right[at]) : 0.0,
-                     second = level->inverse[at + 1] > 0.0f ? fabs((double)right[at + 1]) : 0.0;
-        const double largest = sk_cuda_largest(sk_cuda_largest_of(first, second));
-        if (threadIdx.x == 0)
+        const double first = level->inverse[at] > 0.0f ? (double)right[at] : 0.0,
+                     second = level->inverse[at + 1] > 0.0f ? (double)right[at + 1] : 0.0;
+        const double largest = sk_cuda_largest(sk_cuda_largest_of(fabs(first), fabs(second)));
+        const double sum = sk_cuda_sum(first + second);
+        if (threadIdx.x == 0) {
             solver->partial[0][block] = largest;
+            solver->partial[1][block] = sum;
+        }
     }
     if (!sk_cuda_is_last(&solver->ticket))
         return;
     const double largest = find_largest(solver->partial[0], solver->block_count);
+    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x == 0) {
         int exponent = 0;
         solver->broken = !(largest < INFINITY);
@@ -151,6 +157,8 @@ static __global__ void __launch_bounds__(PAIRS) find_scale(const sk_step *step, 
             frexp(largest, &exponent);
         exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
         solver->scale = ldexpf(1.0f, -exponent);
+        solver->mean = solver->unknowns[0] ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
+        solver->mean_z = 0.0;
     }
 }
 
@@ -254,8 +262,8 @@ static __global__ void __launch_bounds__(CELLS)
 static __global__ void prepare_bottom(sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
-    __shared__ double a[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
-    __shared__ double diagonal[SK_CUDA_BOTTOM], row_k[SK_CUDA_BOTTOM], column_k[SK_CUDA_BOTTOM];
+    __shared__ double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
+    __shared__ double diagonal[SK_CUDA_BOTTOM];
     __shared__ int cells[SK_CUDA_BOTTOM];
     __shared__ int depth, count;
     const int t = (int)threadIdx.x;
@@ -298,7 +306,7 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
 
     /* The matrix. */
     for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x)
-        a[e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
+        a[0][e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
     __syncthreads();
     if (t < unknowns) {
         const int block = cells[t] / CELLS, c = cells[t] % CELLS;
@@ -312,31 +320,30 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
             sum += face;
             for (int j = 0; face > 0.0 && j < unknowns; j++)
                 if (cells[j] == there)
-                    a[t][j] -= face;
+                    a[0][t][j] -= face;
         }
-        a[t][t] = sum;
+        a[0][t][t] = sum;
         diagonal[t] = sum;
     }
     __syncthreads();
 
-    /* Without an excess the matrix is singular; a small pivot then counts as infinite. */
+    /* Without an excess the matrix is singular; a small pivot then counts as infinite. Steps take turns between two
+     * copies, so that one barrier a step suffices. */
     for (int k = 0; k < unknowns; k++) {
-        const double pivot = a[k][k] > 1e-10 * diagonal[k] ? 1.0 / a[k][k] : 0.0;
-        __syncthreads();
-        if (t < SK_CUDA_BOTTOM) {
-            row_k[t] = (t == k ? 1.0 : a[k][t]) * pivot;
-            column_k[t] = t == k ? 0.0 : a[t][k];
-        }
-        __syncthreads();
+        const double(*from)[SK_CUDA_BOTTOM] = a[k & 1];
+        const double pivot = from[k][k] > 1e-10 * diagonal[k] ? 1.0 / from[k][k] : 0.0;
         for (int e = t; e < unknowns * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
             const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-            a[i][j] = i == k ? row_k[j] : (j == k ? 0.0 : a[i][j]) - column_k[i] * row_k[j];
+            const double row = (j == k ? 1.0 : from[k][j]) * pivot;
+            a[~k & 1][i][j] = i == k ? row : (j == k ? 0.0 : from[i][j]) - from[i][k] * row;
         }
         __syncthreads();
     }
+    const double(*result)[SK_CUDA_BOTTOM] = a[unknowns & 1];
     for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
         const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-        solver->bottom_inverse[i][j] = i < unknowns && j < unknowns ? (float)(0.5 * (a[i][j] + a[j][i])) : 0.0f;
+        solver->bottom_inverse[i][j] =
+            i < unknowns && j < unknowns ? (float)(0.5 * (result[i][j] + result[j][i])) : 0.0f;
     }
     if (t == 0)
         solver->bottom_unknowns = unknowns;
@@ -350,7 +357,7 @@ void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
     SK_LAUNCH_SIMPLE(cuda, clear_maps, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, solver);
     SK_LAUNCH(cuda, read_rows, full_width(cuda), CELLS, step, solver);
     SK_LAUNCH(cuda, find_scale, full_width(cuda), PAIRS, step, solver);
-    const int tail = tail_of(cuda);
+    const int tail = tail_of(cuda, 2);
     for (int depth = 1; depth < tail; depth++)
         SK_LAUNCH(cuda, coarsen, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
     SK_LAUNCH(cuda, coarsen_tail, 1, CELLS, step, solver, cuda->data, tail);

@@ -413,11 +413,37 @@ static void launch_sort(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, swap_particles, 1, 1, step, data);
 }
 
+/* Has the sort found more blocks than there is room for? Waits for it, unless all blocks of the domain have room. */
+static selkie_code check_room(sk_step *step, int *overflow, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    *overflow = 0;
+    if (cuda->shadow.capacity > cuda->shadow.places)
+        return SELKIE_OK;
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->results->overflow, &cuda->data->results.overflow, sizeof cuda->results->overflow,
+                                cudaMemcpyDeviceToHost, cuda->stream),
+                "the sort", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the sort", error);
+    *overflow = cuda->results->overflow;
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
+    int overflow;
+    if (!cuda->began)
+        SK_TRY(sk_cuda_make_room(step, error));
     SK_TRY(sk_cuda_begin(step, error));
     SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
+    SK_TRY(check_room(step, &overflow, error));
+
+    /* A sort reads one copy of the particles and writes the other: it can be repeated with more room. */
+    while (overflow) {
+        SK_TRY(sk_cuda_grow(step, error));
+        SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
+        SK_TRY(check_room(step, &overflow, error));
+    }
     cuda->current ^= 1;
     cuda->particles_here = cuda->grid_here = 0;
     step->particles.in_order = 1;

@@ -77,7 +77,7 @@ static const sk_field points_fields[] = {
     {.key = "viscosity",
      .offset = offsetof(selkie_points_def, viscosity),
      .type = SK_FIELD_NUMBER,
-     .initial = {0.02},
+     .initial = {0.3},
      BETWEEN(0, 1),
      .doc = "printed, additive: share of its neighbours' velocity that a point takes while a pressure wave passes a "
             "spacing; without any they are unstable"},

@@ -19,10 +19,8 @@ static const sk_enum_value change_kind_values[] = {
 CHOICES(change_kind);
 
 static const sk_enum_value change_list_values[] = {
-    {"obstacles", SELKIE_LIST_OBSTACLES, "obstacles"},
-    {"forces", SELKIE_LIST_FORCES, "forces"},
-    {"sources", SELKIE_LIST_SOURCES, "sources"},
-    {"drains", SELKIE_LIST_DRAINS, "drains"},
+    {"obstacles", SELKIE_LIST_OBSTACLES, "obstacles"}, {"forces", SELKIE_LIST_FORCES, "forces"},
+    {"sources", SELKIE_LIST_SOURCES, "sources"},       {"drains", SELKIE_LIST_DRAINS, "drains"},
     {"bodies", SELKIE_LIST_BODIES, "bodies"},
 };
 CHOICES(change_list);

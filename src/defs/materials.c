@@ -302,7 +302,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         } rows[] = {
             {"surface_tension", scene->discretization == SELKIE_DISCRETIZATION_GRID ? 0.0 : material->surface_tension,
              "has an effect with discretization grid only; sph has sph.surface_tension and sph.tension"},
-            {"thermal_expansion", material->thermal_expansion, "has no effect yet"},
+            {"thermal_expansion", heat ? 0.0 : material->thermal_expansion, "has no effect: heat is not simulated"},
             {"heat_capacity", heat ? 0.0 : material->heat_capacity, "has an effect with discretization grid only"},
             {"conductivity", heat ? 0.0 : material->conductivity, "has no effect: heat is not simulated"},
             {"melting_point", heat ? 0.0 : material->melting_point, "has no effect: heat is not simulated"},

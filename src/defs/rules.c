@@ -698,6 +698,16 @@ static selkie_code check_pictures(sk_rules *rules)
         return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16",
                        scene->render.height);
     }
+    for (int k = 1; k < scene->render.camera_count; k++) {
+        const selkie_camera_key *keys = scene->render.camera;
+        if (keys[k].time > keys[k - 1].time)
+            continue;
+        sk_path_key(rules->where, "render");
+        sk_path_key(rules->where, "camera");
+        sk_path_index(rules->where, k);
+        return fail_at(rules, "time", "%g s: must be above %g s, the time of the key before", keys[k].time,
+                       keys[k - 1].time);
+    }
     return SELKIE_OK;
 }
 

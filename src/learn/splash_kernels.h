@@ -170,18 +170,4 @@ SK_KERNEL void sk_splash_own_features(const sk_splash_cells *cells, const sk_spl
     features[2 * dimension] = fill;
 }
 
-/* Is a cell in the band at the surface: it holds liquid, and air is among the cells around it? */
-SK_KERNEL int sk_splash_in_band(const sk_splash_cells *cells, int place)
-{
-    const int planes = cells->dimension == 3 ? 1 : 0;
-    int air = 0;
-    for (int z = -planes; z <= planes; z++)
-        for (int y = -1; y <= 1; y++)
-            for (int x = -1; x <= 1; x++) {
-                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
-                air |= fill >= 0.0f && fill < 0.5f;
-            }
-    return air && cells->fill[place] > SK_SPLASH_DRY;
-}
-
 #endif

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/simd.h"
 #include "learn/network_kernels.h"
 #include "learn/tensors.h"
+#include "selkie_config.h"
 
 /* --- Writing --- */
 
@@ -90,6 +92,21 @@ selkie_code sk_splash_model_encode(const sk_splash_model *model, const char *mad
 }
 
 /* --- Reading --- */
+
+void sk_splash_model_find(const char *name, const char *folder, int dimension, char *path, size_t size)
+{
+    static const char *const places[] = {SELKIE_SOURCE_SCENES, SELKIE_INSTALLED_SCENES};
+    const int within = folder && folder[0] && name[0] != '/';
+    if (strcmp(name, "default") != 0) {
+        snprintf(path, size, "%s%s%s", within ? folder : "", within ? "/" : "", name);
+        return;
+    }
+    for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+        snprintf(path, size, "%s/splash/weights/splash_%dd.safetensors", places[n], dimension);
+        if (access(path, R_OK) == 0)
+            return;
+    }
+}
 
 /* A number of the metadata; NaN if it is not there. */
 static double number_of(const sk_tensors *tensors, const char *key)

@@ -23,6 +23,9 @@ typedef struct sk_splash_model {
     sk_network *classifier, *modifier;
 } sk_splash_model;
 
+/* The file of a model: a path from a folder (NULL: as it is), or for "default" the one of the dimension that comes with
+ * the program, which need not exist. */
+void sk_splash_model_find(const char *name, const char *folder, int dimension, char *path, size_t size);
 /* A broken or foreign file is refused with one message. Networks are folded, for use: the normalisation of inputs and
  * batches is in their weights, so that mean = 0 and scale = 1. */
 selkie_code sk_splash_model_read(const char *path, sk_splash_model *model, selkie_error *error);

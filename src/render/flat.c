@@ -40,7 +40,7 @@ typedef struct flat_picture {
     float *solid;    /* pixels to the nearest obstacle, a pixel each */
     int table_used;  /* colours of values come from the table */
     vec3 table[table_colors];
-    sk_flow *flow;   /* of the styles that show it; NULL for others */
+    sk_flow *flow; /* of the styles that show it; NULL for others */
 } flat_picture;
 
 static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f}, stone = {0.45f, 0.44f, 0.43f};

@@ -1,6 +1,7 @@
 #include "render/flow.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -18,6 +19,7 @@ struct sk_flow {
     float *u, *v, *weight;
 };
 
+enum { VOTES = 16 };                     /* materials that dye tells apart */
 static const float smear_pixels = 14.0f; /* half the length of the convolution */
 static const float apart_pixels = 13.0f; /* between streamlines */
 
@@ -45,38 +47,54 @@ static void sort_particles(sk_flow *f)
     }
 }
 
-/* Looks through one bin; `best` is the squared distance so far. */
-static void search_bin(const sk_flow *f, int i, int j, const float x[2], float *best, uint32_t *found)
+/* What the particles around a point say. */
+typedef struct vote {
+    float sum[VOTES];    /* weights by material, */
+    float value, weight; /* and of what is shown otherwise */
+    float best, nearest; /* squared distance of the nearest one (m2), and its value */
+} vote;
+
+static void ask_bin(const sk_flow *f, int i, int j, const float x[2], vote *v)
 {
     if (i < 0 || j < 0 || i >= f->bins[0] || j >= f->bins[1])
         return;
     const size_t b = (size_t)j * (size_t)f->bins[0] + (size_t)i;
+    const float inverse = 1.0f / (f->bin * f->bin);
     for (uint32_t k = f->first[b]; k < f->first[b + 1]; k++) {
         const float *p = sk_particle_position(f->view.particles, f->order[k]);
-        const float dx = p[0] - x[0], dy = p[1] - x[1], square = dx * dx + dy * dy;
-        if (square < *best) {
-            *best = square;
-            *found = f->order[k];
+        const float dx = p[0] - x[0], dy = p[1] - x[1], square = dx * dx + dy * dy, q = 1.0f - square * inverse;
+        const float value = sk_particle_value(f->view.particles, f->order[k], 2, f->view.options->color);
+        if (square < v->best) {
+            v->best = square;
+            v->nearest = value;
+        }
+        if (q > 0.0f) {
+            v->sum[(int)fminf(fmaxf(value, 0.0f), VOTES - 1)] += q * q * q;
+            v->value += q * q * q * value;
+            v->weight += q * q * q;
         }
     }
 }
 
-/* The nearest particle, in growing rings of bins; UINT32_MAX if none is within a few. */
-static uint32_t nearest(const sk_flow *f, const float x[2])
+/* The value at a point: materials by the majority of the weights, others by their mean; far from particles that of the
+ * nearest one. Returns 0 where none is near. */
+static int value_at(const sk_flow *f, const float x[2], float *value)
 {
-    enum { MOST_RINGS = 6 };
+    enum { MOST_RINGS = 4 };
     const int ci = bin_of(f, 0, x[0]), cj = bin_of(f, 1, x[1]);
-    uint32_t found = UINT32_MAX;
-    float best = INFINITY;
-    for (int ring = 0; ring <= MOST_RINGS; ring++) {
-        const float sure = (float)(ring - 1) * f->bin;
-        if (ring > 0 && sure > 0.0f && best <= sure * sure)
-            break;
+    vote v = {.best = INFINITY};
+    for (int ring = 0; ring <= MOST_RINGS && (ring < 2 || v.best == INFINITY); ring++)
         for (int j = -ring; j <= ring; j++)
             for (int i = -ring; i <= ring; i += j == -ring || j == ring ? 1 : 2 * ring)
-                search_bin(f, ci + i, cj + j, x, &best, &found);
+                ask_bin(f, ci + i, cj + j, x, &v);
+    *value = v.nearest;
+    if (v.weight > 0.0f) {
+        int most = 0;
+        for (int n = 1; n < VOTES; n++)
+            most = v.sum[n] > v.sum[most] ? n : most;
+        *value = f->view.options->color == SELKIE_COLOR_MATERIAL ? (float)most : v.value / v.weight;
     }
-    return found;
+    return v.best < INFINITY;
 }
 
 static void dye_row(const sk_flow *f, int y)
@@ -93,11 +111,10 @@ static void dye_row(const sk_flow *f, int y)
                                  high[1] - ((float)y + ((float)(s / SAMPLES) + 0.5f) / SAMPLES - v->top) / v->scale};
             if (at[0] < low[0] || at[0] > high[0] || at[1] < low[1] || at[1] > high[1])
                 continue;
-            const uint32_t i = nearest(f, at);
-            if (i == UINT32_MAX)
+            float value;
+            if (!value_at(f, at, &value))
                 continue;
-            const vec3 color = sk_stage_speed_color(
-                v->options->color, sk_particle_value(v->particles, i, 2, v->options->color), v->speed_scale);
+            const vec3 color = sk_stage_speed_color(v->options->color, value, v->speed_scale);
             sum = v3(sum.x + color.x, sum.y + color.y, sum.z + color.z);
             cover += 1.0f;
         }
@@ -250,35 +267,68 @@ static void lic_row(const sk_flow *f, int y)
 
 /* --- Streamlines --- */
 
+enum { MOST_POINTS = 1200 };
+static const float line_step = 2.0f;      /* pixels */
+static const float shortest_line = 50.0f; /* pixels */
+
+/* Cells of half the distance between lines, and the line at hand. */
 typedef struct line_space {
     int width, height;
-    float cell;     /* pixels */
-    int32_t *owner; /* line that passes a cell, 0 = none */
+    float cell;       /* pixels */
+    int32_t *owner;   /* line that passes a cell, 0 = none, */
+    int32_t *visited; /* and at which of its points */
+    int count;
+    float point[2 * MOST_POINTS][3]; /* pixels, and the speed (m/s) */
 } line_space;
 
-static int32_t *place_of(const line_space *s, float x, float y)
+static ptrdiff_t place_of(const line_space *s, float x, float y)
 {
     const int i = (int)(x / s->cell), j = (int)(y / s->cell);
-    return x < 0.0f || y < 0.0f || i >= s->width || j >= s->height
-               ? NULL
-               : &s->owner[(size_t)j * (size_t)s->width + (size_t)i];
+    return x < 0.0f || y < 0.0f || i >= s->width || j >= s->height ? -1 : (ptrdiff_t)j * s->width + i;
 }
 
-/* Is another line within a cell? */
-static int is_near(const line_space *s, float x, float y, int32_t line)
+/* Is another line within a cell, or this one, some turns ago? */
+static int is_near(const line_space *s, float x, float y, int32_t line, int32_t now)
 {
     for (int j = -1; j <= 1; j++)
         for (int i = -1; i <= 1; i++) {
-            const int32_t *owner = place_of(s, x + (float)i * s->cell, y + (float)j * s->cell);
-            if (owner && *owner && *owner != line)
+            const ptrdiff_t n = place_of(s, x + (float)i * s->cell, y + (float)j * s->cell);
+            if (n >= 0 && s->owner[n] &&
+                (s->owner[n] != line || (float)abs(now - s->visited[n]) * line_step > 4.0f * apart_pixels))
                 return 1;
         }
     return 0;
 }
 
-static void arrow(const sk_flow *f, const float tip[2], const float way[2], const sk_pen *pen)
+/* Follows the flow from a seed (m), forwards or backwards, until it meets a line. Points are numbered from the seed. */
+static void trace(const sk_flow *f, line_space *s, const float seed[2], int32_t line, int way)
 {
-    const float length = hypotf(way[0], way[1]), size = 5.0f;
+    const sk_flat_view *v = &f->view;
+    const float height = (float)(v->stage->high[1] - v->stage->low[1]);
+    float at[2] = {seed[0], seed[1]}, u[2];
+    for (int n = 0; n < MOST_POINTS - 1; n++) {
+        if (!velocity_at(f, at, u))
+            break;
+        float *to = s->point[s->count];
+        to[0] = v->left + at[0] * v->scale;
+        to[1] = v->top + (height - at[1]) * v->scale;
+        to[2] = hypotf(u[0], u[1]);
+        const ptrdiff_t place = place_of(s, to[0], to[1]);
+        if (place < 0 || (n > 0 && is_near(s, to[0], to[1], line, way * n)))
+            break;
+        if (s->owner[place] != line) {
+            s->owner[place] = line;
+            s->visited[place] = way * n;
+        }
+        s->count++;
+        if (!follow(f, at, (float)way * line_step))
+            break;
+    }
+}
+
+static void arrow(const sk_flow *f, const float *tip, const float *before, const sk_pen *pen)
+{
+    const float way[2] = {tip[0] - before[0], tip[1] - before[1]}, length = hypotf(way[0], way[1]), size = 5.0f;
     if (!(length > 0.0f))
         return;
     const float dx = way[0] / length * size, dy = way[1] / length * size;
@@ -286,60 +336,67 @@ static void arrow(const sk_flow *f, const float tip[2], const float way[2], cons
     sk_image_line(f->view.image, tip[0], tip[1], tip[0] - dx + 0.5f * dy, tip[1] - dy - 0.5f * dx, pen);
 }
 
-/* A line through a seed (m), both ways, until it meets another one or closes. */
-static void draw_line(const sk_flow *f, const line_space *s, const float seed[2], int32_t line)
+/* Draws the points from first to last; the flow goes that way, or the other one. */
+static void draw_points(const sk_flow *f, const line_space *s, int first, int last, int way)
 {
     const sk_flat_view *v = &f->view;
-    const float height = (float)(v->stage->high[1] - v->stage->low[1]), step = 2.0f;
-    for (int way = 1; way >= -1; way -= 2) {
-        float at[2] = {seed[0], seed[1]};
-        for (int n = 0; n < 600; n++) {
-            float before[2] = {v->left + at[0] * v->scale, v->top + (height - at[1]) * v->scale}, u[2];
-            if (!velocity_at(f, at, u) || !follow(f, at, (float)way * step))
-                break;
-            const float after[2] = {v->left + at[0] * v->scale, v->top + (height - at[1]) * v->scale};
-            int32_t *owner = place_of(s, after[0], after[1]);
-            if (!owner || is_near(s, after[0], after[1], line) ||
-                (n > 20 && hypotf(at[0] - seed[0], at[1] - seed[1]) * v->scale < 1.5f))
-                break;
-            *owner = line;
-            const vec3 color = v->options->color == SELKIE_COLOR_WATER
-                                   ? v3(0.10f, 0.25f, 0.42f)
-                                   : sk_stage_speed_color(SELKIE_COLOR_SPEED, hypotf(u[0], u[1]), v->speed_scale);
-            const sk_pen pen = {
-                .width = 1.4f, .color = v3(0.8f * color.x, 0.8f * color.y, 0.8f * color.z), .alpha = 1.0f};
-            sk_image_line(v->image, before[0], before[1], after[0], after[1], &pen);
-            if (way > 0 && n % 60 == 12)
-                arrow(f, after, (const float[2]){after[0] - before[0], after[1] - before[1]}, &pen);
-        }
+    for (int n = first + 1; n < last; n++) {
+        const float *a = s->point[n - 1], *b = s->point[n];
+        const vec3 color = v->options->color == SELKIE_COLOR_WATER
+                               ? v3(0.10f, 0.25f, 0.42f)
+                               : sk_stage_speed_color(SELKIE_COLOR_SPEED, b[2], v->speed_scale);
+        const sk_pen pen = {
+            .width = 1.4f, .color = v3(0.85f * color.x, 0.85f * color.y, 0.85f * color.z), .alpha = 1.0f};
+        sk_image_line(v->image, a[0], a[1], b[0], b[1], &pen);
+        if (way > 0 && (n - first) % 70 == 14)
+            arrow(f, b, a, &pen);
     }
+}
+
+/* A line through a seed, both ways. Short ones are taken back. Returns whether it was drawn. */
+static int draw_line(const sk_flow *f, line_space *s, const float seed[2], int32_t line)
+{
+    s->count = 0;
+    trace(f, s, seed, line, 1);
+    const int middle = s->count;
+    trace(f, s, seed, line, -1);
+    if ((float)s->count * line_step < shortest_line) {
+        for (int n = 0; n < s->count; n++)
+            s->owner[place_of(s, s->point[n][0], s->point[n][1])] = 0;
+        return 0;
+    }
+    draw_points(f, s, 0, middle, 1);
+    draw_points(f, s, middle, s->count, -1);
+    return 1;
 }
 
 static void draw_lines(const sk_flow *f)
 {
     const sk_flat_view *v = &f->view;
-    line_space s = {.cell = 0.5f * apart_pixels};
-    s.width = (int)((float)v->image->width / s.cell) + 1;
-    s.height = (int)((float)v->image->height / s.cell) + 1;
-    s.owner = sk_allocate_zeroed(NULL, (size_t)s.width * (size_t)s.height * sizeof *s.owner);
-    if (!s.owner)
+    line_space *s = sk_allocate_zeroed(NULL, sizeof *s);
+    if (!s)
         return;
+    s->cell = 0.5f * apart_pixels;
+    s->width = (int)((float)v->image->width / s->cell) + 1;
+    s->height = (int)((float)v->image->height / s->cell) + 1;
+    s->owner = sk_allocate_zeroed(NULL, (size_t)s->width * (size_t)s->height * sizeof *s->owner);
+    s->visited = sk_allocate_zeroed(NULL, (size_t)s->width * (size_t)s->height * sizeof *s->visited);
     const float height = (float)(v->stage->high[1] - v->stage->low[1]);
-    int32_t line = 0;
+    int32_t line = 1;
 
     /* Seeds: every third cell first, then those between, so that long lines come first. */
-    for (int pass = 3; pass >= 1; pass--)
-        for (int j = 0; j < s.height; j += pass)
-            for (int i = 0; i < s.width; i += pass) {
-                const float px = ((float)i + 0.5f) * s.cell, py = ((float)j + 0.5f) * s.cell;
+    for (int pass = 3; pass >= 1 && s->owner && s->visited; pass--)
+        for (int j = 0; j < s->height; j += pass)
+            for (int i = 0; i < s->width; i += pass) {
+                const float px = ((float)i + 0.5f) * s->cell, py = ((float)j + 0.5f) * s->cell;
                 const float seed[2] = {(px - v->left) / v->scale, height - (py - v->top) / v->scale};
                 float u[2];
-                if (!velocity_at(f, seed, u) || *place_of(&s, px, py) || is_near(&s, px, py, 0))
-                    continue;
-                *place_of(&s, px, py) = ++line;
-                draw_line(f, &s, seed, line);
+                if (velocity_at(f, seed, u) && !is_near(s, px, py, 0, 0))
+                    line += draw_line(f, s, seed, line);
             }
-    sk_release(NULL, s.owner);
+    sk_release(NULL, s->owner);
+    sk_release(NULL, s->visited);
+    sk_release(NULL, s);
 }
 
 /* --- Life --- */

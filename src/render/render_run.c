@@ -157,12 +157,70 @@ static selkie_code read_foam(const run_renderer *r, const sk_numbered_file *file
     return SELKIE_OK;
 }
 
+/* Grows an array of words, `components` a particle, with zeros; NULL stays NULL. */
+static int grow_words(void *array, int64_t before, int64_t after, int components)
+{
+    const size_t word = 4 * (size_t)components;
+    void *old;
+    memcpy(&old, array, sizeof old);
+    if (!old)
+        return 1;
+    char *grown = sk_allocate_zeroed(NULL, (size_t)after * word + 1);
+    if (!grown)
+        return 0;
+    memcpy(grown, old, (size_t)before * word);
+    sk_release(NULL, old);
+    memcpy(array, &grown, sizeof grown);
+    return 1;
+}
+
+/* Name of the droplets of a frame, which need not exist. */
+static selkie_code droplets_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
+{
+    char frames[path_size];
+    SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
+    return sk_numbered_path(path, path_size, frames, SK_DROPLETS_PREFIX, frame, ".ply", error);
+}
+
+/* Adds the droplets of `selkie splash add` to the particles of a frame. */
+static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file *file, sk_particles_data *data,
+                                   selkie_error *error)
+{
+    char path[path_size];
+    SK_TRY(droplets_path(r, file->number, path, error));
+    if (!sk_file_exists(path))
+        return SELKIE_OK;
+    sk_particles_data *more;
+    SK_TRY(sk_particles_read(path, &more, error));
+    sk_particles_turn_back(more);
+    sk_particles_rebase(more, r->origin);
+    const int64_t before = data->count, after = before + more->count;
+    const int good =
+        grow_words(&data->position, before, after, 3) && grow_words(&data->velocity, before, after, 3) &&
+        grow_words(&data->role, before, after, 1) && grow_words(&data->material, before, after, 1) &&
+        grow_words(&data->stress, before, after, 1) && grow_words(&data->plastic_strain, before, after, 1) &&
+        grow_words(&data->temperature, before, after, 1) && grow_words(&data->liquid_fraction, before, after, 1);
+    if (good) {
+        memcpy(data->position + 3 * before, more->position, (size_t)more->count * 12);
+        if (data->velocity && more->velocity)
+            memcpy(data->velocity + 3 * before, more->velocity, (size_t)more->count * 12);
+        data->count = after;
+    }
+    sk_particles_data_free(more);
+    return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", path);
+}
+
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
     SK_TRY(sk_particles_read(file->path, &data, error));
     sk_particles_turn_back(data);
     sk_particles_rebase(data, r->origin);
+    const selkie_code appended = append_droplets(r, file, data, error);
+    if (appended) {
+        sk_particles_data_free(data);
+        return appended;
+    }
     double coldest, warmest;
     sk_scene_temperatures(r->scene, &coldest, &warmest);
     sk_picture_particles particles = {.count = (size_t)data->count,
@@ -222,9 +280,11 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         const sk_numbered_file *file = &r->frames.files[i];
         SK_TRY(sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, file->number, ".png", error));
         double start = sk_wall_ms();
-        char foam[path_size];
+        char foam[path_size], droplets[path_size];
         SK_TRY(foam_path(r, file->number, foam, error));
-        int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path));
+        SK_TRY(droplets_path(r, file->number, droplets, error));
+        int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path)) &&
+                   (!sk_file_exists(droplets) || up_to_date(r, droplets, path));
         if (!skip)
             SK_TRY(draw_frame(r, file, path, error));
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};

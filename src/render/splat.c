@@ -67,21 +67,26 @@ static vec3 tone(const canvas *c, vec3 light)
 static void draw_background(const canvas *c, int first, int last)
 {
     const sk_stage *stage = c->stage;
+    const vec3 light = lit(stage, v3(1, 1, 1), stage->up);
+    const float height = v3_dot(c->camera->eye, stage->up);
     for (int y = first; y < last; ++y)
         for (int x = 0; x < c->camera->width; ++x) {
             size_t pixel = (size_t)y * (size_t)c->camera->width + (size_t)x;
             vec3 d = sk_camera_ray(c->camera, (float)x + 0.5f, (float)y + 0.5f);
             float down = v3_dot(d, stage->up), distance = INFINITY;
             if (down < -1e-6f)
-                distance = (stage->floor_height - v3_dot(c->camera->eye, stage->up)) / down;
-            vec3 color = sk_studio_sky(stage, d);
-            c->depth[pixel] = INFINITY;
+                distance = (stage->floor_height - height) / down;
+            vec3 color;
             if (distance > 0.0f && isfinite(distance)) {
-                vec3 point = v3_along(c->camera->eye, distance, d);
-                vec3 ground = lit(stage, sk_studio_floor_color(stage, point), stage->up);
-                vec3 flat = v3_unit(v3_along(d, -down, stage->up));
-                color = v3_mix(sk_studio_sky(stage, flat), ground, sk_studio_haze(stage, distance));
+                const float seen = sk_studio_haze(stage, distance);
+                color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, distance, d)), light);
+                /* Near ground is without haze. */
+                if (seen < 1.0f)
+                    color = v3_mix(sk_studio_sky(stage, v3_unit(v3_along(d, -down, stage->up))), color, seen);
                 c->depth[pixel] = distance;
+            } else {
+                color = sk_studio_sky(stage, d);
+                c->depth[pixel] = INFINITY;
             }
             sk_image_set(c->image, x, y, tone(c, color));
         }
@@ -370,6 +375,28 @@ static void shade_water(const canvas *c, const water_view *w, int y)
     }
 }
 
+/* Near particles first: most of the others are then seen to be hidden at their first pixel. */
+static void sort_by_depth(water_view *w, float (*sorted)[4])
+{
+    enum { bins = 1024 };
+    size_t first[bins + 1] = {0};
+    float near = INFINITY, far = 0.0f;
+    for (size_t i = 0; i < w->count; ++i) {
+        near = fminf(near, w->particle[i][2]);
+        far = fmaxf(far, w->particle[i][2]);
+    }
+    const float scale = far > near ? (bins - 1) / (far - near) : 0.0f;
+    for (size_t i = 0; i < w->count; ++i)
+        ++first[(int)((w->particle[i][2] - near) * scale) + 1];
+    for (int b = 0; b < bins; ++b)
+        first[b + 1] += first[b];
+    for (size_t i = 0; i < w->count; ++i)
+        memcpy(sorted[first[(int)((w->particle[i][2] - near) * scale)]++], w->particle[i], sizeof *sorted);
+    float(*const unsorted)[4] = w->particle;
+    w->particle = sorted;
+    sk_release(NULL, unsorted);
+}
+
 /* Particles as the eye sees them. */
 static void place_water(const canvas *c, const sk_picture_particles *particles, float radius, water_view *w)
 {
@@ -429,6 +456,9 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
         code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
     if (!code) {
         place_water(&c, particles, radius, &w);
+        float(*sorted)[4] = sk_allocate(NULL, (w.count + 1) * sizeof *sorted);
+        if (sorted) /* the picture is the same without */
+            sort_by_depth(&w, sorted);
         draw_preview(&c, &w, radius, threads);
         code = sk_draw_foam(stage, &camera, options, c.depth, threads, image, error);
         sk_draw_container(stage, &camera, c.depth, image);

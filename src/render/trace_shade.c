@@ -352,19 +352,32 @@ static vec3 shade_opaque(const sk_tracer *t, const sk_hit *hit, vec3 direction, 
 
 /* --- Water --- */
 
-enum { inside_bounces = 5, deepest = 2, most_panes = 6 };
+/* The depth of a path counts surfaces of liquid in its lower four bits, clear solids above them. */
+enum { inside_bounces = 5, deepest = 2, one_pane = 16, most_panes = 8 };
+
+static int surfaces_passed(int depth)
+{
+    return depth % one_pane;
+}
 
 static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance);
 
-/* A clear solid: what lies behind it, without refraction, and the reflection of its surface. */
+/* A clear solid: what lies behind it, without refraction, and the reflection of its surface. The path goes on where it
+ * leaves the solid: liquid that touches the solid has its surface a little inside. */
 static vec3 light_through_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction, int depth, float travelled)
 {
     const float clear = clearness(t, hit);
     const vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
     const float mirrored = sk_fresnel(direction, normal, 1.0f / 1.5f);
     vec3 surface = clear > 0.9f ? v3(0.30f, 0.36f, 0.36f) : shade_solid(t, hit, direction);
-    vec3 behind = depth < most_panes
-                      ? light_in_air(t, hit->point, direction, depth + 1, travelled + hit->distance, NULL)
+    vec3 from = hit->point;
+    if (v3_dot(hit->face, direction) < 0.0f) {
+        const sk_hit back = sk_trace_solids(t, hit->point, direction, t->near, INFINITY);
+        if (back.kind == SK_HIT_SOLID && v3_dot(back.face, direction) > 0.0f)
+            from = back.point;
+    }
+    vec3 behind = depth < most_panes * one_pane
+                      ? light_in_air(t, from, direction, depth + one_pane, travelled + hit->distance, NULL)
                       : sk_studio_sky(t->stage, direction);
     vec3 through = v3_mix(surface, behind, clear);
     return v3_mix(through, sk_studio_sky(t->stage, v3_reflect(direction, normal)), mirrored);
@@ -388,7 +401,7 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         travelled += length;
         if (ends)
             return v3_add(light, v3_mul(weight, clearness(t, &opaque) > 0.0f
-                                                    ? light_through_solid(t, &opaque, direction, depth + 1, travelled)
+                                                    ? light_through_solid(t, &opaque, direction, depth, travelled)
                                                     : shade_opaque(t, &opaque, direction, travelled)));
 
         vec3 normal = v3_dot(water.normal, direction) < 0.0f ? water.normal : v3_scale(water.normal, -1.0f), bent;
@@ -400,8 +413,8 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         float mirrored = sk_fresnel(direction, normal, t->liquid_index);
         light = v3_add(light, v3_scale(v3_mul(weight, t->scatter), mirrored));
         weight = v3_scale(weight, 1.0f - mirrored);
-        vec3 beyond =
-            depth < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL) : sk_studio_sky(t->stage, bent);
+        vec3 beyond = surfaces_passed(depth) < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL)
+                                                       : sk_studio_sky(t->stage, bent);
         return v3_add(light, v3_mul(weight, beyond));
     }
     return v3_add(light, v3_mul(weight, t->scatter));
@@ -417,7 +430,7 @@ static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 directi
     float below = v3_dot(back, face);
     if (below < 0.02f)
         back = v3_unit(v3_along(back, 0.02f - below, face));
-    if (depth == 0) {
+    if (surfaces_passed(depth) == 0) {
         sk_hit opaque = sk_trace_solids(t, water->point, back, t->near, INFINITY);
         sk_hit other = sk_trace_water(t, water->point, back, t->near, opaque.distance);
         if (other.kind == SK_HIT_WATER) {
@@ -452,6 +465,12 @@ static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int dept
         hit = water;
     if (distance)
         *distance = hit.distance;
+    /* Behind a clear solid the path may begin in liquid that reaches into the next one. */
+    if (depth >= one_pane && hit.kind != SK_HIT_WATER) {
+        water = sk_trace_water(t, from, direction, start, INFINITY);
+        if (water.kind == SK_HIT_WATER && v3_dot(water.face, direction) > 0.0f)
+            return light_in_water(t, from, direction, depth, travelled);
+    }
     if (clearness(t, &hit) > 0.0f)
         return light_through_solid(t, &hit, direction, depth, travelled);
     if (hit.kind != SK_HIT_WATER)

@@ -27,8 +27,7 @@ static float open_beside_obstacles(const sk_step *step, const int cell[3])
 /* --- One pass over the particles --- */
 
 /* Sums are whole numbers, parts of a particle: they do not depend on the order of the particles or on the threads. */
-enum { unit = 1 << 16, most_parts = 8 };
-typedef uint32_t pair __attribute__((vector_size(8), aligned(4)));
+enum { unit = 1 << 16, most_parts = 8, several = 255 };
 
 /* Columns whose sums are kept at a time: some planes of cells along axis[0], with one more on each side. */
 typedef struct sk_slab {
@@ -47,8 +46,10 @@ static size_t plane_nodes(const sk_columns *columns, const sk_grid *grid)
     return (columns->axis[1] < 0 ? 1 : (size_t)grid->cells[columns->axis[1]] + 2) * columns->length;
 }
 
-/* Adds one particle to the columns of the height probes that are near it. */
-static void add_to_heights(const sk_columns *columns, const sk_step *step, const sk_particle *particle, uint32_t *sums)
+/* Adds one particle to the columns of the height probes that are near it: probe `near` - 1, or any if it is `several`.
+ */
+static void add_to_heights(const sk_columns *columns, const sk_step *step, const sk_particle *particle, int near,
+                           uint32_t *sums)
 {
     const sk_grid *grid = &step->grid;
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -56,7 +57,8 @@ static void add_to_heights(const sk_columns *columns, const sk_step *step, const
     /* Nodes are cell centres, one more before the domain. */
     const float g = (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f;
     const int node = (int)g;
-    for (int p = 0; p < step->scene->probe_count; p++) {
+    const int first = near == several ? 0 : near - 1, end = near == several ? step->scene->probe_count : near;
+    for (int p = first; p < end; p++) {
         const selkie_probe_def *def = &step->scene->probes[p];
         float weight = (float)unit;
         if (def->kind != SELKIE_PROBE_HEIGHT)
@@ -72,79 +74,99 @@ static void add_to_heights(const sk_columns *columns, const sk_step *step, const
     }
 }
 
-/* Places of a batch of particles among the nodes: the lower one along each axis, and the share of the upper one. */
-typedef struct sk_places {
-    iw inside;  /* near the domain */
-    iw column;  /* of the cell that the particle is in, for the marks of the height probes */
-    iw node[3]; /* along axis[0], axis[1] and up */
-    fw upper[3];
-} sk_places;
+typedef int32_t i4 __attribute__((vector_size(16)));
 
-static sk_places find_places(const sk_columns *columns, const sk_step *step, const sk_particle *records, int lanes)
+/* Constants of a pass over the particles. */
+typedef struct sk_scan {
+    int axis[3];   /* axis[0], axis[1] (-1 in 2D) and up */
+    float low[3];  /* m */
+    float inverse; /* 1/m */
+    float end[3];  /* nodes: cell centres, one more before and one behind the domain */
+    int last[2];   /* cells across */
+    int rows;      /* columns of a plane */
+    const uint8_t *near;
+    const sk_slab *slab; /* NULL: no levels */
+} sk_scan;
+
+static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int heights)
 {
     const sk_grid *grid = &step->grid;
-    const float inverse = (float)(1.0 / grid->cell_size);
-    const int axes[3] = {columns->axis[0], columns->axis[1], step->up_axis}, rows = columns_across(columns, grid);
-    sk_places places = {.inside = iw_first(lanes), .column = iw_splat(0)};
-    fw x[4];
-    fw_load_columns(records->position, lanes, x);
+    sk_scan scan = {.axis = {columns->axis[0], columns->axis[1], step->up_axis},
+                    .inverse = (float)(1.0 / grid->cell_size),
+                    .rows = columns_across(columns, grid),
+                    .near = heights ? columns->near : NULL,
+                    .slab = slab};
     for (int a = 0; a < 3; a++) {
-        const int d = axes[a];
-        places.node[a] = iw_splat(0);
-        places.upper[a] = fw_splat(0.0f);
-        if (d < 0)
-            continue;
-        /* Nodes are cell centres, one more before the domain. Lanes outside are cleared, they could overflow. */
-        fw g = (x[d] - (float)grid->low[d]) * inverse + 0.5f;
-        places.inside &= (g >= 0.0f) & (g < (float)(grid->cells[d] + 1));
-        g = (fw)((iw)g & places.inside);
-        places.node[a] = iw_from_fw(g);
-        places.upper[a] = g - fw_from_iw(places.node[a]);
-        if (a == 2)
-            continue;
-        const fw cell = fw_max(fw_min(g - 0.5f, fw_splat((float)grid->cells[d] - 0.5f)), fw_splat(0.0f));
-        places.column = a ? places.column + iw_from_fw(cell) : iw_from_fw(cell) * rows;
+        const int d = scan.axis[a];
+        scan.low[a] = d < 0 ? 0.0f : (float)grid->low[d];
+        scan.end[a] = d < 0 ? 1.0f : (float)(grid->cells[d] + 1);
+        if (a < 2)
+            scan.last[a] = d < 0 ? 0 : grid->cells[d] - 1;
     }
-    return places;
+    return scan;
 }
 
-/* Adds a particle to the nodes of four columns around it (two in 2D). */
-static void add_to_levels(const sk_columns *columns, const sk_slab *slab, const sk_places *places, int l,
-                          uint32_t *nodes)
+/* Adds a particle to the four columns around it (two in 2D). `up` is the share of the upper node. The part of the lower
+ * node is in the lower half of a word, that of the upper node in its upper half. Both are added at the lower node, so
+ * that sums do not overlap in memory and wait for each other. */
+static void add_to_levels(const sk_columns *columns, const sk_slab *slab, uint64_t *to, float a, float b, float up)
 {
-    const float a = places->upper[0][l], b = places->upper[1][l], up = places->upper[2][l];
-    const float weights[4] = {(1.0f - a) * (1.0f - b), (1.0f - a) * b, a * (1.0f - b), a * b};
-    uint32_t *to = nodes + (size_t)(places->node[0][l] - slab->from) * slab->plane +
-                   (size_t)places->node[1][l] * columns->length + (size_t)places->node[2][l];
-    for (int c = 0; c < 4; c++) {
-        const float weight = weights[c] * (float)unit;
-        const uint32_t all = (uint32_t)(weight + 0.5f), upper = (uint32_t)(weight * up + 0.5f);
-        pair *at = (pair *)(void *)(to + (c >> 1 ? slab->plane : 0) + (c & 1 ? columns->length : 0));
-        if (!(c & 1) || columns->axis[1] >= 0)
-            *at += (pair){all - upper, upper};
-    }
+    const f4 weight = (f4){(1.0f - a) * (1.0f - b), (1.0f - a) * b, a * (1.0f - b), a * b} * (float)unit;
+    const i4 upper = __builtin_convertvector(weight * up + 0.5f, i4),
+             lower = __builtin_convertvector(weight + 0.5f, i4) - upper;
+    to[0] += (uint64_t)(uint32_t)lower[0] | (uint64_t)(uint32_t)upper[0] << 32;
+    to[slab->plane] += (uint64_t)(uint32_t)lower[2] | (uint64_t)(uint32_t)upper[2] << 32;
+    if (columns->axis[1] < 0)
+        return;
+    to[columns->length] += (uint64_t)(uint32_t)lower[1] | (uint64_t)(uint32_t)upper[1] << 32;
+    to[slab->plane + columns->length] += (uint64_t)(uint32_t)lower[3] | (uint64_t)(uint32_t)upper[3] << 32;
 }
 
 /* Particles of one part: adds them to its columns. */
 static void scan_part(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int heights, int part)
 {
+    const sk_scan scan = begin_scan(columns, step, slab, heights);
     const int64_t count = step->particles.count, end = count * (part + 1) / columns->parts;
     uint32_t *own = heights ? columns->heights + (size_t)part * columns->height_room : NULL;
-    uint32_t *nodes = slab ? columns->rooms + (size_t)part * columns->room : NULL;
-    for (int64_t first = count * part / columns->parts; first < end; first += SK_WIDE) {
-        const int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
-        const sk_particle *records = step->particles.records + first;
-        const sk_places places = find_places(columns, step, records, lanes);
-        for (unsigned bits = iw_bits(places.inside); bits; bits &= bits - 1) {
-            const int l = __builtin_ctz(bits);
-            if (records[l].flags & SK_PARTICLE_DEAD)
-                continue;
-            if (own && columns->near[places.column[l]])
-                add_to_heights(columns, step, records + l, own);
-            if (slab && places.node[0][l] >= slab->from && places.node[0][l] <= slab->to)
-                add_to_levels(columns, slab, &places, l, nodes);
+    uint64_t *nodes = slab ? columns->rooms + (size_t)part * columns->room : NULL;
+    const int flat = scan.axis[1] < 0;
+    for (int64_t p = count * part / columns->parts; p < end; p++) {
+        const sk_particle *particle = &step->particles.records[p];
+        const float *x = particle->position;
+        const float a = (x[scan.axis[0]] - scan.low[0]) * scan.inverse + 0.5f;
+        const float b = flat ? 0.5f : (x[scan.axis[1]] - scan.low[1]) * scan.inverse + 0.5f;
+        const float up = (x[scan.axis[2]] - scan.low[2]) * scan.inverse + 0.5f;
+        if (!(a >= 0.0f && a < scan.end[0] && b >= 0.0f && b < scan.end[1] && up >= 0.0f && up < scan.end[2]) ||
+            particle->flags & SK_PARTICLE_DEAD)
+            continue;
+        if (scan.near) {
+            int i = (int)(a - 0.5f), j = (int)(b - 0.5f);
+            i = i < scan.last[0] ? i : scan.last[0];
+            j = j < scan.last[1] ? j : scan.last[1];
+            const int near = scan.near[i * scan.rows + j];
+            if (near)
+                add_to_heights(columns, step, particle, near, own);
         }
+        const int i = (int)a, j = flat ? 0 : (int)b, k = (int)up;
+        if (slab && i >= slab->from && i <= slab->to)
+            add_to_levels(columns, slab,
+                          nodes + (size_t)(i - slab->from) * slab->plane + (size_t)j * columns->length + (size_t)k,
+                          a - (float)i, flat ? 0.0f : b - (float)j, up - (float)k);
     }
+}
+
+/* Adds the sums of the other parts to those of the first. */
+static void join_parts(const sk_columns *columns, int threads)
+{
+    enum { batch = 8192 };
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (size_t first = 0; first < columns->room; first += batch)
+        for (int part = 1; part < columns->parts; part++) {
+            uint64_t *restrict to = columns->rooms;
+            const uint64_t *restrict from = columns->rooms + (size_t)part * columns->room;
+            for (size_t i = first; i < first + batch && i < columns->room; i++)
+                to[i] += from[i];
+        }
 }
 
 /* --- One column --- */
@@ -213,30 +235,27 @@ static double follow_column(const sk_step *step, const double at[3], const float
     return (cells - start) * grid->cell_size;
 }
 
-/* Adds up the sums of all parts as a fill of the column. Returns the column. */
-static const float *gather_column(const sk_columns *columns, const uint32_t *sums, size_t room, float full)
-{
-    float *column = columns->walks + (size_t)omp_get_thread_num() * columns->length;
-    for (size_t n = 0; n < columns->length; n++) {
-        uint32_t sum = 0;
-        for (int part = 0; part < columns->parts; part++)
-            sum += sums[(size_t)part * room + n];
-        column[n] = (float)sum / full;
-    }
-    return column;
-}
-
 double sk_column_height(const sk_columns *columns, const sk_step *step, int probe)
 {
     const double *at = step->scene->probes[probe].at;
     const float full = (float)(step->particles_per_cell * unit) * open_across(&step->grid, step->up_axis, at);
+    float *column = columns->walks;
+    for (size_t n = 0; n < columns->length; n++) {
+        uint32_t sum = 0;
+        for (int part = 0; part < columns->parts; part++)
+            sum += columns->heights[(size_t)part * columns->height_room + (size_t)probe * columns->length + n];
+        column[n] = (float)sum / full;
+    }
     int end;
-    return follow_column(
-        step, at,
-        gather_column(columns, columns->heights + (size_t)probe * columns->length, columns->height_room, full), &end);
+    return follow_column(step, at, column, &end);
 }
 
 /* --- Mean over an area --- */
+
+static void mark_near(uint8_t *mark, int probe)
+{
+    *mark = (uint8_t)(*mark || probe + 1 >= several ? several : probe + 1);
+}
 
 /* Marks the columns of cells within a cell of a height probe. */
 static void mark_heights(const sk_columns *columns, const sk_step *step)
@@ -256,7 +275,7 @@ static void mark_heights(const sk_columns *columns, const sk_step *step)
         }
         for (int i = from[0]; i <= to[0]; i++)
             for (int j = from[1]; j <= to[1]; j++)
-                columns->near[(size_t)i * (size_t)rows + (size_t)j] = 1;
+                mark_near(&columns->near[(size_t)i * (size_t)rows + (size_t)j], p);
     }
 }
 
@@ -381,11 +400,15 @@ static void measure_plane(const sk_columns *columns, const sk_step *step, const 
     for (int j = from[1]; j < to[1]; j++) {
         if (columns->axis[1] >= 0)
             at[columns->axis[1]] = grid->low[columns->axis[1]] + (j + 0.5) * grid->cell_size;
-        const float full = (float)(step->particles_per_cell * unit) * open_across(grid, up, at);
-        const uint32_t *column = columns->rooms + (size_t)(i - slab->from + 1) * slab->plane +
-                                 (size_t)(columns->axis[1] >= 0 ? j + 1 : 0) * columns->length;
+        const float part = 1.0f / ((float)(step->particles_per_cell * unit) * open_across(grid, up, at));
+        const uint64_t *here = columns->rooms + (size_t)(i - slab->from + 1) * slab->plane +
+                               (size_t)(columns->axis[1] >= 0 ? j + 1 : 0) * columns->length;
+        float *restrict column = columns->walks + (size_t)omp_get_thread_num() * columns->length;
+        column[0] = (float)(uint32_t)here[0] * part;
+        for (size_t n = 1; n < columns->length; n++)
+            column[n] = (float)((uint32_t)here[n] + (uint32_t)(here[n - 1] >> 32)) * part;
         int end;
-        const double height = follow_column(step, at, gather_column(columns, column, columns->room, full), &end);
+        const double height = follow_column(step, at, column, &end);
         if (step->solids.obstacle_count && (is_solid(step, up, sign, 0, at) || is_solid(step, up, sign, end, at)))
             continue; /* it begins or ends at an obstacle, not at the surface */
         const double share = covered(sides[0], i) * covered(sides[1], j);
@@ -425,6 +448,9 @@ void sk_columns_fill(const sk_columns *columns, const sk_step *step)
                 memset(columns->rooms + (size_t)part * columns->room, 0, columns->room * sizeof *columns->rooms);
             scan_part(columns, step, columns->level_count ? &slab : NULL, columns->height_count && !first, part);
         }
+
+        if (columns->level_count)
+            join_parts(columns, step->threads);
 
         /* Levels of the planes of this slab. */
         for (int p = 0; p < step->scene->probe_count && columns->level_count; p++)

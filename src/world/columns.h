@@ -17,15 +17,17 @@ typedef struct sk_columns {
     size_t length; /* nodes of a column: cell centres, one more before and one behind the domain */
     float *walks;  /* [threads][length] */
 
-    uint8_t *near;      /* [cells along axis[0]][cells along axis[1]] not 0 = a height probe is within a cell */
+    uint8_t *near; /* [cells along axis[0]][cells along axis[1]] the height probe within a cell, counted from 1; 255 =
+                      several, 0 = none */
     size_t height_room; /* sums of a part */
     uint32_t *heights;  /* [parts][probes][length] parts of particles around each height probe */
 
-    int thickness;   /* planes of a slab along axis[0] */
-    size_t room;     /* sums of a slab */
-    uint32_t *rooms; /* [parts][room] parts of particles in each column of cells */
-    double *sums;    /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
-    double *levels;  /* [probes] m */
+    int thickness; /* planes of a slab along axis[0] */
+    size_t room;   /* sums of a slab */
+    uint64_t
+        *rooms;     /* [parts][room] parts of particles: of a node, and in the upper half of the word of the next one */
+    double *sums;   /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
+    double *levels; /* [probes] m */
 } sk_columns;
 
 /* Allocates memory if the scene has a probe of these types. */

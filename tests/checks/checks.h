@@ -107,7 +107,7 @@ struct check_scene {
     selkie_object_def objects[2];
     selkie_body_def bodies[4];
     selkie_keyframe keyframes[2][3];
-    selkie_material_def materials[1];
+    selkie_material_def materials[2];
 };
 
 /* A closed tank of so many cells of CELL metres, gravity downwards. */

@@ -98,6 +98,12 @@ static void set_mpm(check_scene *t)
     t->scene.volume = SELKIE_VOLUME_NONE;
 }
 
+static void set_rest_shape(check_scene *t)
+{
+    set_mpm(t);
+    t->scene.discretization = SELKIE_DISCRETIZATION_REST_SHAPE;
+}
+
 /* Liquid of different temperatures. */
 static void set_heat(check_scene *t)
 {
@@ -130,11 +136,13 @@ static void set_frozen(check_scene *t)
 static void set_soft(check_scene *t)
 {
     set_flip(t);
-    selkie_material_defaults(&t->materials[0]);
-    t->materials[0].name = "rubber";
-    t->materials[0].kind = SELKIE_MATERIAL_SOFT;
+    for (int m = 0; m < 2; m++)
+        selkie_material_defaults(&t->materials[m]);
+    t->materials[0].name = "water";
+    t->materials[1].name = "rubber";
+    t->materials[1].kind = SELKIE_MATERIAL_SOFT;
     t->scene.materials = t->materials;
-    t->scene.material_count = 1;
+    t->scene.material_count = 2;
     for (int n = 0; n < t->scene.liquid_count; n++) {
         selkie_body_def *body = &t->bodies[n];
         selkie_body_defaults(body);
@@ -145,6 +153,8 @@ static void set_soft(check_scene *t)
             body->angular_velocity[d] = t->liquids[n].angular_velocity[d];
         }
     }
+    for (int n = 0; n < t->scene.source_count; n++)
+        t->sources[n].material = "water";
     t->scene.bodies = t->bodies;
     t->scene.body_count = t->scene.liquid_count;
     t->scene.liquid_count = 0;
@@ -496,6 +506,20 @@ static const exception mpm_exceptions[] = {
     END,
 };
 
+#define WHY_REST_SHAPE "strains come from positions, which are rounded over the size of the domain"
+static const exception rest_shape_exceptions[] = {
+    {"rest-*", EXCEPTION_NO_MEANING, "rubber sinks under its weight and sways before it rests"},
+    {"tap-*/*", EXCEPTION_NO_MEANING, "there are no sources beside a rest shape"},
+    {"mass/*", EXCEPTION_NO_MEANING, "there are no sources beside a rest shape"},
+    {"threads/*", EXCEPTION_NO_MEANING,
+     "there are no sources beside a rest shape: see tests/unit/test_elastoplastic.c"},
+    {"resume/*", EXCEPTION_NO_MEANING, "there are no sources beside a rest shape: see tests/unit/test_elastoplastic.c"},
+    {"energy/*", EXCEPTION_NO_MEANING, "the check leaves out elastic energy: see tests/physics/elastoplastic.c"},
+    {"drift/*", EXCEPTION_FAILS, WHY_REST_SHAPE "; 7.6e-4 of 2e-4"},
+    {"collision/*", EXCEPTION_FAILS, WHY_REST_SHAPE "; 1.8e-6 of 1e-6"},
+    END,
+};
+
 #define WHY_HEAT "heat does not move the liquid: the same as flip-idp"
 #define WHY_SOLID "a solid does not flow"
 
@@ -517,6 +541,9 @@ static const exception frozen_exceptions[] = {
 static const exception soft_exceptions[] = {
     {"rest-*", EXCEPTION_NO_MEANING, WHY_SOLID},
     {"tap-*/*", EXCEPTION_NO_MEANING, WHY_SOLID},
+    {"energy/*", EXCEPTION_NO_MEANING, "the check leaves out the energy of the deformation"},
+    {"axes/3d/default", EXCEPTION_FAILS,
+     "the outermost contacts that stand for all lie along directions of the axes; 0.0471 of 0.001"},
     END,
 };
 
@@ -546,6 +573,7 @@ const method methods[] = {
     {"liquid-boundary", "SPH, solids of liquid boundaries", set_liquid_boundary, CLASS_SPH, 0,
      liquid_boundary_exceptions},
     {"mpm", "elastoplastic points (MPM)", set_mpm, CLASS_SPH, 1, mpm_exceptions},
+    {"rest-shape", "elastoplastic points with a rest shape", set_rest_shape, CLASS_SPH, 0, rest_shape_exceptions},
     {"heat", "FLIP, volume idp, heat", set_heat, CLASS_GRID, 0, heat_exceptions},
     {"frozen", "frozen bodies", set_frozen, CLASS_GRID, 0, frozen_exceptions},
     {"soft", "soft bodies of particles", set_soft, CLASS_GRID, 0, soft_exceptions},

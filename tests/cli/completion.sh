@@ -41,7 +41,7 @@ completes 'selkie re' render reproduce
 completes 'selkie run --o' --out
 completes 'selkie run --back' --backend
 completes 'selkie check x --backend pl' plain
-completes 'selkie render x --style s' surface
+completes 'selkie render x --style su' surface
 completes 'selkie run dam_br' dam_break_3d
 completes 'selkie run min' mine.json
 completes 'selkie plot ru' runs

@@ -67,6 +67,15 @@ sed 's/"center": \[0.7, 0.1\], "radius": 0.1/"center": [0.2, 0.2], "radius": 0.7
 expect "liquid inside an obstacle" 2 "liquids\[0\]" run inside.json --out never
 sed 's/"type": "sphere".*}}/"type": "mesh", "file": "thing.obj"}}/' dam.json >mesh.json
 expect "missing mesh" 2 "thing.obj" run mesh.json --out never
+cat >changes.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "resolution": 16},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [0.5, 0.5]}}],
+ "changes": [{"step": 3, "type": "obstacle", "obstacle": {"name": "ball", "shape": {"type": "sphere", "center": [0.7, 0.3], "radius": 0.1}}},
+             {"step": 5, "type": "move", "name": "bell", "duration": 1}]}
+SCENE
+expect "a name in changes that nothing has" 2 'changes\[1\].name: no obstacle .*"bell"' check changes.json
+expect "a missing mesh in changes" 2 "thing.obj" check changes.json --set 'changes[1].name=ball' \
+    --set 'changes[0].obstacle.shape={"type": "mesh", "file": "thing.obj"}'
 echo "this is no mesh" >thing.obj
 expect "a mesh that is none" 2 "thing.obj" run mesh.json --out never
 cat >thing.obj <<'MESH'

@@ -7,7 +7,7 @@ check "version" sh -c '"$0" --version | grep -Eq "^selkie [0-9]+\.[0-9]+\.[0-9]+
 "$selkie" --help | grep -q SPH && grep -q SPH "$manual/selkie.1" && good "help and manual page name SPH" || bad "SPH is not named"
 check "help" sh -c '"$0" --help | grep -q "^commands:"' "$selkie"
 commands=$("$selkie" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-for command in run sweep check render plot convert mesh whitewater info list splash reproduce doctor schema completion studio; do
+for command in run sweep check render plot convert mesh whitewater info list splash basis reproduce doctor schema completion studio; do
     echo "$commands" | grep -qx "$command" || bad "$command is not in the help"
 done
 for command in $commands; do

@@ -21,7 +21,19 @@ cat >basin.json <<'SCENE'
   "obstacles": [{"name": "post", "shape": {"type": "box", "min": [0.7, 0], "max": [0.8, 0.2]}}],
 }
 SCENE
+cat >stirred.json <<'SCENE'
+{ // a box of dye
+  "title": "Stirred", "discretization": "reduced", "domain": {"dimension": 2, "size": [1, 1], "resolution": 32},
+  "time": {"end": 30, "fps": 25, "step": 0.02}, "particles": {"per_cell": 4}, "reduced": {"modes": 36},
+  "forces": [{"type": "jet", "from": [0.2, 0.2], "to": [0.5, 0.2], "radius": 0.1, "strength": 0.2, "end": 0.2}],
+  "materials": [{"name": "blue"}, {"name": "amber"}],
+  "liquids": [{"material": "blue", "shape": {"type": "box", "min": [0, 0], "max": [0.5, 1]}},
+              {"material": "amber", "shape": {"type": "box", "min": [0.5, 0], "max": [1, 1]}}],
+}
+SCENE
 mkdir pictures
 check "open, run, drag, pause, change a key, see an error" \
     timeout 200 node "$source/tests/cli/studio_browser.mjs" "$selkie" "$chromium" basin.json pictures
+check "reduced fluids: draw, keep, drive, bodies, the game" \
+    timeout 280 node "$source/tests/cli/studio_reduced.mjs" "$selkie" "$chromium" stirred.json pictures
 finish

@@ -91,7 +91,8 @@ class Live:
         head, _, self.rest = answer.partition(b"\r\n\r\n")
         found = re.match(rb"HTTP/1\.\d (\d+)", head)
         self.status = int(found.group(1)) if found else 0
-        self.seen, self.close_code, self.frames = [], None, 0
+        self.close_code, self.frames = None, 0
+        self.answers, self.unanswered = True, 0  # whether frames count as seen
         if self.status == 101:
             accept = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
             assert accept.lower() in head.lower(), head
@@ -164,13 +165,15 @@ class Live:
             if message[:4] == b"SKF1":
                 self.frame = Frame(message)
                 self.frames += 1
-                self.do("seen", frame=self.frame.number)
+                if self.answers:
+                    self.do("seen", frame=self.frame.number)
+                else:
+                    self.unanswered += 1
             else:
                 self.solids = message
         elif message:
             if message["is"] in ("state", "scene", "role"):
                 setattr(self, message["is"], message)
-            self.seen.append(message)
 
     def until(self, test, seconds=20):
         """Receives until test(message) holds for one; returns it."""
@@ -215,6 +218,18 @@ class Frame:
         at = 64 + 48 * self.solids
         self.poses = [struct.unpack_from("<12f", data, 64 + 48 * i) for i in range(self.solids)]
         end = at + 2 * self.dimension * self.count
-        assert len(data) == end + self.count, (len(data), end, self.count)
-        self.positions = struct.unpack_from(f"<{self.dimension * self.count}H", data, at)
-        self.speeds = data[end:]
+        flags, = struct.unpack_from("<I", data, 60)
+        assert len(data) == end + (2 if flags & 1 else 1) * self.count, (len(data), end, self.count)
+        self.data, self.start, self.end = data, at, end
+
+    @property
+    def positions(self):
+        return struct.unpack_from(f"<{self.dimension * self.count}H", self.data, self.start)
+
+    @property
+    def speeds(self):
+        return self.data[self.end:self.end + self.count]
+
+    @property
+    def materials(self):
+        return self.data[self.end + self.count:]

@@ -187,20 +187,22 @@ typedef struct momenta {
     double linear[3], angular[3]; /* means over points: m/s, m2/s about the middle of the domain */
 } momenta;
 
-/* The affine part of a point turns too: its moment of inertia is that of the spline, h^2/4 an axis. */
+/* mpm: the affine part of a point turns too: its moment of inertia is that of the spline, h^2/4 an axis. */
 static momenta momenta_of(const selkie_world *world)
 {
     const selkie_scene *scene = selkie_world_scene(world);
     const int dimension = scene->domain.dimension;
     int cells[3];
     const double h = selkie_scene_cells(scene, cells);
-    selkie_attribute_view affine = attribute_of(world, "velocity_gradient");
     double center[3] = {0, 0, 0};
     for (int d = 0; d < dimension; d++)
         center[d] = 0.5 * scene->domain.size[d];
     const particle_sums sums = sum_particles(world, center);
     momenta result = {{sums.momentum[0], sums.momentum[1], sums.momentum[2]},
                       {sums.angular[0], sums.angular[1], sums.angular[2]}};
+    if (scene->discretization != SELKIE_DISCRETIZATION_MPM)
+        return result;
+    selkie_attribute_view affine = attribute_of(world, "velocity_gradient");
     for (int64_t p = 0; p < sums.count; p++) {
         const float *c = particle_of(&affine, p);
         for (int d = dimension == 3 ? 0 : 2; d < 3; d++) {
@@ -213,12 +215,13 @@ static momenta momenta_of(const selkie_world *world)
 }
 
 /* Two turning blocks meet off-centre, far from walls. Sums of single precision: some 1e-7 of the largest term a step,
- * which partly cancel. */
-static void keeps_momenta(int dimension)
+ * which partly cancel. Bonds take strains from positions, which are rounded over the size of the domain. */
+static void keeps_momenta(selkie_discretization form, const char *name, int dimension)
 {
     char what[64];
     solid_scene s;
     solid_tank(&s, dimension, 2.0, 2.0, 2.0, dimension == 3 ? 0.1 : 0.05);
+    s.t.scene.discretization = form;
     set3(s.t.scene.gravity, 0, 0, 0);
     for (int n = 0; n < 2; n++) {
         const double x = n ? 1.15 : 0.55, y = n ? 0.9 : 0.75;
@@ -237,30 +240,35 @@ static void keeps_momenta(int dimension)
         linear = fmax(linear, fabs(after.linear[d] - before.linear[d]));
         angular = fmax(angular, fabs(after.angular[d] - before.angular[d]));
     }
-    snprintf(what, sizeof what, "two blocks meet, %dD, %lld steps", dimension,
+    snprintf(what, sizeof what, "two blocks meet, %s, %dD, %lld steps", name, dimension,
              (long long)selkie_world_statistics(world)->step);
     note(what, "angular momentum, m2/s a point", before.angular[2]);
-    at_most(what, "change of momentum over 1 m/s", linear, 2e-6);
-    at_most(what, "change of angular momentum, m2/s", angular, 2e-6);
+    const double allowed = form == SELKIE_DISCRETIZATION_REST_SHAPE ? 5e-6 : 2e-6;
+    at_most(what, "change of momentum over 1 m/s", linear, allowed);
+    at_most(what, "change of angular momentum, m2/s", angular, allowed);
     selkie_world_destroy(world);
 }
 
 static void momentum(void **state)
 {
     (void)state;
-    keeps_momenta(2);
-    keeps_momenta(3);
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        keeps_momenta(SELKIE_DISCRETIZATION_MPM, "mpm", dimension);
+        keeps_momenta(SELKIE_DISCRETIZATION_REST_SHAPE, "rest_shape", dimension);
+    }
+    keeps_momenta(SELKIE_DISCRETIZATION_PRINTED, "printed", 2);
+    keeps_momenta(SELKIE_DISCRETIZATION_ADDITIVE, "additive", 2);
 }
 
 /* A rubber ball falls on a floor without friction. Impact makes it vibrate, and transfers damp that; energy must not
  * grow beyond 1 % (kinetic and elastic energy are half a step apart). The centre then rises by the energy of its
  * motion, v^2/2g. 3 %: the last contact is over when the centre is fastest to within a step. */
-static void bounce(void **state)
+static void bounce_of(selkie_discretization form, const char *what)
 {
-    (void)state;
     solid_scene s;
     const double h = 0.04, radius = 0.2, drop = 0.5;
     solid_tank(&s, 2, 1.0, 1.2, 1, h);
+    s.t.scene.discretization = form;
     s.materials[0].elastoplastic.young = 2e5;
     add_liquid(&s.t, sphere_shape(0.5, radius + drop, 0, radius));
     selkie_world *world = make_world(&s.t);
@@ -279,11 +287,17 @@ static void bounce(void **state)
         }
         top = fmax(top, sums.position[1]);
     }
-    note("rubber ball", "height of the bounce over the drop", (top - start + drop) / drop);
-    between("rubber ball", "rise over that of its energy", (top - from) / (rising * rising / (2.0 * GRAVITY)), 0.97,
-            1.03);
-    at_most("rubber ball", "largest energy over the first", most / first, 1.01);
+    note(what, "height of the bounce over the drop", (top - start + drop) / drop);
+    between(what, "rise over that of its energy", (top - from) / (rising * rising / (2.0 * GRAVITY)), 0.97, 1.03);
+    at_most(what, "largest energy over the first", most / first, 1.01);
     selkie_world_destroy(world);
+}
+
+static void bounce(void **state)
+{
+    (void)state;
+    bounce_of(SELKIE_DISCRETIZATION_MPM, "rubber ball, mpm");
+    bounce_of(SELKIE_DISCRETIZATION_REST_SHAPE, "rubber ball, rest_shape");
 }
 
 /* --- Flow --- */
@@ -360,12 +374,125 @@ static void slump(void **state)
     }
 }
 
+/* --- Three models --- */
+
+typedef struct bar_result {
+    double departure; /* root mean square distance from the rest shape, moved and turned to fit best, over the size */
+    double stretched; /* the most, while it was pressed */
+    int stable;
+} bar_result;
+
+/* Departure from the places that points had at the start, by id. 2D: the best rotation has a closed form. */
+static double bar_departure(const selkie_world *world, const double (*start)[2])
+{
+    selkie_attribute_view position = attribute_of(world, "position"), id = attribute_of(world, "id");
+    const int64_t count = selkie_world_particle_count(world);
+    double mean[2] = {0, 0}, rest[2] = {0, 0}, along = 0, across = 0, size = 0, squares = 0;
+    for (int64_t p = 0; p < count; p++)
+        for (int d = 0; d < 2; d++) {
+            mean[d] += particle_of(&position, p)[d] / (double)count;
+            rest[d] += start[p][d] / (double)count;
+        }
+    for (int64_t p = 0; p < count; p++) {
+        const double *from = start[*(const uint32_t *)(const void *)particle_of(&id, p)];
+        const double x = particle_of(&position, p)[0] - mean[0], y = particle_of(&position, p)[1] - mean[1];
+        const double a = from[0] - rest[0], b = from[1] - rest[1];
+        along += a * x + b * y;
+        across += a * y - b * x;
+        size += a * a + b * b;
+        squares += x * x + y * y;
+    }
+    return sqrt(fmax(0.0, squares + size - 2.0 * sqrt(along * along + across * across)) / size);
+}
+
+static void damp(selkie_world *world, double rate)
+{
+    selkie_attribute_view velocity = attribute_of(world, "velocity");
+    const double kept = 1.0 - rate * selkie_world_statistics(world)->dt;
+    for (int64_t p = 0; rate > 0.0 && p < selkie_world_particle_count(world); p++)
+        for (int d = 0; d < 2; d++)
+            particle_of(&velocity, p)[d] *= (float)kept;
+}
+
+/* A bar is pressed towards its middle and turned for a while, then it is free (Gerszewski, Fig. 4.8). */
+static bar_result press_bar(selkie_discretization form, double yield)
+{
+    solid_scene s;
+    selkie_force_def force;
+    solid_tank(&s, 2, 2.0, 2.0, 1, 0.08);
+    set3(s.t.scene.gravity, 0, 0, 0);
+    s.t.scene.discretization = form;
+    s.materials[0].elastoplastic.young = 5e4;
+    if (yield > 0.0) {
+        s.materials[0].elastoplastic.plasticity = SELKIE_PLASTICITY_VON_MISES;
+        s.materials[0].elastoplastic.yield = yield;
+    }
+    selkie_force_defaults(&force, SELKIE_FORCE_VORTEX);
+    set3(force.point, 1.0, 1.0, 0);
+    force.radius = 1.0;
+    force.falloff = SELKIE_FALLOFF_CONSTANT;
+    force.pull = 60.0;
+    force.spin = 30.0;
+    force.end = 0.15;
+    s.t.scene.forces = &force;
+    s.t.scene.force_count = 1;
+    add_liquid(&s.t, box_shape(0.6, 0.8, 0, 1.4, 1.2, 0));
+    selkie_world *world = make_world_threads(&s.t.scene, 1);
+
+    /* Places at the start. */
+    const int64_t count = selkie_world_particle_count(world);
+    selkie_attribute_view position = attribute_of(world, "position"), id = attribute_of(world, "id");
+    double(*start)[2] = calloc((size_t)count, sizeof *start);
+    for (int64_t p = 0; p < count; p++)
+        for (int d = 0; d < 2; d++)
+            start[*(const uint32_t *)(const void *)particle_of(&id, p)][d] = particle_of(&position, p)[d];
+
+    bar_result result = {.stable = 1};
+    selkie_error error = {0};
+    while (result.stable && selkie_world_time(world) < 1.5) {
+        result.stable = selkie_world_step(world, &error) == SELKIE_OK;
+        result.departure = bar_departure(world, (const double(*)[2])start);
+        damp(world, selkie_world_time(world) > 0.15 ? 5.0 : 0.0);
+        result.stretched = fmax(result.stretched, result.departure);
+    }
+    free(start);
+    selkie_world_destroy(world);
+    return result;
+}
+
+/* As the source tells it: the elastic body returns with a composed deformation and with a rest shape, not with added
+ * strains, which are blind to rotation; the plastic one flows in all forms. The source's rest shape became unstable
+ * then, ours does not. "Returns": less than 5 % of what was pressed is left; what does not return leaves twice that. */
+static void three_models(void **state)
+{
+    (void)state;
+    static const struct {
+        selkie_discretization form;
+        const char *name;
+    } forms[] = {{SELKIE_DISCRETIZATION_MPM, "mpm"},
+                 {SELKIE_DISCRETIZATION_REST_SHAPE, "rest_shape"},
+                 {SELKIE_DISCRETIZATION_PRINTED, "printed"},
+                 {SELKIE_DISCRETIZATION_ADDITIVE, "additive"}};
+    for (int f = 0; f < 4; f++) {
+        char what[64];
+        snprintf(what, sizeof what, "pressed bar, %s", forms[f].name);
+        const bar_result elastic = press_bar(forms[f].form, 0.0), plastic = press_bar(forms[f].form, 1500.0);
+        assert_true(elastic.stable && plastic.stable);
+        const double left = elastic.departure / elastic.stretched;
+        if (forms[f].form == SELKIE_DISCRETIZATION_ADDITIVE)
+            between(what, "elastic: what is left of the departure", left, 0.1, 1.0);
+        else
+            at_most(what, "elastic: what is left of the departure", left, 0.05);
+        between(what, "plastic: what is left of the departure", plastic.departure / plastic.stretched, 0.7, 1.0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(momentum),    cmocka_unit_test(bounce), cmocka_unit_test(cantilever),
-        cmocka_unit_test(first_swing), cmocka_unit_test(creep),  cmocka_unit_test(sand_column),
-        cmocka_unit_test(slump),
+        cmocka_unit_test(momentum),    cmocka_unit_test(bounce),       cmocka_unit_test(cantilever),
+        cmocka_unit_test(first_swing), cmocka_unit_test(creep),        cmocka_unit_test(sand_column),
+        cmocka_unit_test(slump),       cmocka_unit_test(three_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

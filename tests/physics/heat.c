@@ -227,6 +227,41 @@ static void ice_floats(void **state)
     }
 }
 
+/* Warm beside cold liquid: the cold flows below the warm with half of sqrt(g' H) (Benjamin 1968, a current of half the
+ * depth without friction). The bound is for 16 cells of depth. */
+static void warm_rises(void **state)
+{
+    (void)state;
+    const double h = 1.0 / 64, depth = 0.25, reduced = 0.02 * GRAVITY;
+    double front[2] = {1.0, 1.0};
+    heat_scene s;
+    memset(&s, 0, sizeof s);
+    tank(&s.t, 2, 2.0, 0.3125, 1.0, h);
+    s.t.scene.volume = SELKIE_VOLUME_IDP;
+    selkie_material_defaults(&s.material);
+    s.material.name = "stuff";
+    s.material.heat_capacity = CAPACITY;
+    s.material.thermal_expansion = 1e-3;
+    s.t.scene.materials = &s.material;
+    s.t.scene.material_count = 1;
+    add_liquid(&s.t, box_shape(0, 0, 0, 1, depth, 1))->temperature = 310.0;
+    add_liquid(&s.t, box_shape(1, 0, 0, 2, depth, 1))->temperature = 290.0;
+    selkie_world *world = make_world(&s.t);
+    for (int n = 0; n < 2; n++) {
+        run_until(world, n ? 3.5 : 1.5);
+        const selkie_attribute_view position = attribute_of(world, "position");
+        const selkie_attribute_view temperature = attribute_of(world, "temperature");
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+            if (*particle_of(&temperature, p) < 300.0f && (double)particle_of(&position, p)[1] < 0.25 * depth)
+                front[n] = fmin(front[n], (double)particle_of(&position, p)[0]);
+    }
+    const double speed = (front[0] - front[1]) / 2.0;
+    note("warm beside cold liquid", "speed of the cold over sqrt(g' H)", speed / sqrt(reduced * depth));
+    at_most("warm beside cold liquid", "speed of the cold, error", fabs(speed / (0.5 * sqrt(reduced * depth)) - 1.0),
+            0.15);
+    selkie_world_destroy(world);
+}
+
 /* Ice that turns in free flight keeps its angular momentum and its shape. */
 static void ice_spins(void **state)
 {
@@ -293,6 +328,7 @@ int main(void)
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(half_space);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(robin);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_floats);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(warm_rises);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_spins);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_melts_and_freezes);
     return _cmocka_run_group_tests("heat", tests, count, NULL, NULL);

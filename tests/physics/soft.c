@@ -93,6 +93,39 @@ static void free_spin(void **state)
         }
 }
 
+/* A tower of putty sags and stays so; rubber of the same stiffness stands up again. The rest shape keeps its volume. */
+static void putty_flows(void **state)
+{
+    (void)state;
+    double height[2];
+    for (int flows = 0; flows < 2; flows++) {
+        test_scene t;
+        tank(&t, 2, 1.0, 1.0, 1.0, 1.0 / 24);
+        t.scene.time.step = 0.005;
+        use_materials(&t, 1000);
+        materials[1].soft.stiffness = 15.0;
+        materials[1].soft.deformation = 0.9;
+        materials[1].soft.damping = 0.5;
+        materials[1].soft.yield = flows ? 0.05 : 0.0;
+        materials[1].soft.creep = 20.0;
+        add_body(&t, box_shape(0.4, 0, 0, 0.6, 0.5, 0))->velocity[1] = -1.5;
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        for (int n = 0; n < 300; n++)
+            step_world(world);
+        const sk_soft *soft = world->step.soft;
+        const double *f = soft->regions[0].flow;
+        height[flows] = body_of(world, 0).position[1];
+        if (flows) {
+            at_most("putty thrown on the floor", "flow: height of the rest shape, part", f[4], 0.98);
+            at_most("putty thrown on the floor", "flow: change of its volume", fabs(f[0] * f[4] - f[1] * f[3] - 1.0),
+                    0.02);
+        }
+        selkie_world_destroy(world);
+    }
+    note("putty thrown on the floor", "height of its centre, m", height[1]);
+    at_most("putty thrown on the floor", "height of its centre over that of rubber", height[1] / height[0], 0.99);
+}
+
 /* Archimedes: a floating box is as deep as its density says. The bound is the 0.2 cells asked of rigid bodies. */
 static void floats(void **state)
 {
@@ -301,7 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(free_spin),      cmocka_unit_test(floats),       cmocka_unit_test(discs_meet),
         cmocka_unit_test(stack_stands),   cmocka_unit_test(holds_liquid), cmocka_unit_test(same_bits),
-        cmocka_unit_test(backends_agree),
+        cmocka_unit_test(backends_agree), cmocka_unit_test(putty_flows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,63 @@ static void free_fall(int dimension, selkie_transfer transfer)
     selkie_world_destroy(cuda);
 }
 
+/* The same where the device has room for too few blocks: the sort takes more and repeats. */
+static void test_few_blocks(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.pressure.start = 10.0;
+    liquids[0].velocity[0] = 3.0;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 8; n++) {
+        if (n == 2)
+            assert_int_equal(sk_cuda_reserve_blocks(&cuda->step, 3, NULL), SELKIE_OK);
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference(plain, cuda) == 0.0);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* Force fields act as on the CPU, where the phase has one form, with fused multiply-add. */
+static void test_forces(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_force_def forces[3];
+    set_scene(&scene, liquids, 3, SELKIE_VOLUME_NONE);
+    scene.pressure.start = 10.0;
+    selkie_force_defaults(&forces[0], SELKIE_FORCE_EXPLOSION);
+    selkie_force_defaults(&forces[1], SELKIE_FORCE_VORTEX);
+    selkie_force_defaults(&forces[2], SELKIE_FORCE_UNIFORM);
+    forces[0].time = 0.005;
+    forces[0].speed = 3.0;
+    forces[0].radius = 0.4;
+    forces[1].axis[1] = 1.0;
+    forces[1].radius = 0.5;
+    forces[1].spin = 40.0;
+    forces[2].acceleration[0] = 2.0;
+    scene.forces = forces;
+    scene.force_count = 3;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference(plain, cuda) < 1e-4 * scene.domain.cell_size);
+    }
+    assert_true(plain->statistics.max_speed > 2.0);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
 static void test_free_fall_2d(void **state)
 {
     (void)state;
@@ -239,6 +296,107 @@ static void test_idp_3d(void **state)
     steps_with_pressure(3, SELKIE_VOLUME_IDP, 6);
 }
 
+/* No-slip walls hold the liquid as on the CPU, with and without the limit of FLIP's particles beside them. */
+static void no_slip(int dimension, selkie_transfer transfer)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.transfer = transfer;
+    for (int side = 0; side < 2 * dimension; side++)
+        scene.domain.walls[side] = SELKIE_WALL_NO_SLIP;
+    liquids[0].velocity[0] = 1.0;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+    }
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-4 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_no_slip_2d(void **state)
+{
+    (void)state;
+    no_slip(2, SELKIE_TRANSFER_FLIP);
+}
+
+static void test_no_slip_3d(void **state)
+{
+    (void)state;
+    no_slip(3, SELKIE_TRANSFER_APIC);
+}
+
+/* Two densities: the lightness of faces has the bits of the plain form, and energies count masses. */
+static void test_densities(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_material_def materials[2];
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    for (int m = 0; m < 2; m++) {
+        selkie_material_defaults(&materials[m]);
+        materials[m].name = m ? "oil" : "water";
+        materials[m].density = m ? 800.0 : 1000.0;
+        liquids[m].material = materials[m].name;
+    }
+    scene.materials = materials;
+    scene.material_count = 2;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    const int fields[] = {SK_FIELD_VELOCITY_X, SK_FIELD_LIGHTNESS_X, SK_FIELD_LIGHTNESS_Y, SK_FIELD_DENSITY};
+    compare_fields(plain, cuda, fields, 4);
+    for (int n = 0; n < 5; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
+    }
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-4 * plain->statistics.kinetic_energy);
+    assert_float_equal(plain->statistics.potential_energy, cuda->statistics.potential_energy,
+                       1e-6 * plain->statistics.potential_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* A full closed box: the pressure has no level, and a vortex keeps turning. */
+static void test_closed(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.domain.size[1] = 1.0;
+    for (int d = 0; d < 2; d++) {
+        liquids[0].shape.min[d] = 0.0;
+        liquids[0].shape.max[d] = 1.0;
+    }
+    liquids[0].angular_velocity[2] = 3.0;
+    scene.liquid_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 5; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
+    }
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-4 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
 /* The same bits from run to run. */
 static void test_same_bits(void **state)
 {
@@ -299,6 +457,9 @@ int main(void)
         cmocka_unit_test(test_free_fall_3d),    cmocka_unit_test(test_pressure_2d),
         cmocka_unit_test(test_pressure_3d),     cmocka_unit_test(test_idp_2d),
         cmocka_unit_test(test_idp_3d),          cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_closed),          cmocka_unit_test(test_densities),
+        cmocka_unit_test(test_no_slip_2d),      cmocka_unit_test(test_no_slip_3d),
+        cmocka_unit_test(test_few_blocks),      cmocka_unit_test(test_forces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,30 @@ static void refused(void **state)
     assert_null(world);
 }
 
+/* With a rate that marks every candidate at once: a cell makes no second droplet within the duration, so that four
+ * steps of a quarter of it do not make four times as many as one step. */
+static void one_a_cell_and_duration(void **state)
+{
+    (void)state;
+    dam d;
+    int64_t made[2];
+    for (int n = 0; n < 2; n++) {
+        dam_scene(&d);
+        selkie_error error = {0};
+        d.scene.splash.look_ahead = 0;
+        d.scene.splash.rate = 1e9;
+        d.scene.time.step = n ? 1.0 / 240.0 : 1.0 / 60.0;
+        selkie_world *world = new_world(&d.scene, 2);
+        for (int k = 0; k < (n ? 4 : 1); k++)
+            assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+        made[n] = selkie_world_statistics(world)->splashes_made;
+        selkie_world_destroy(world);
+    }
+    print_message("%lld made in one step, %lld in four\n", (long long)made[0], (long long)made[1]);
+    assert_true(made[0] > 30);
+    assert_true(made[1] < 1.5 * (double)made[0]); /* cells that become free join later */
+}
+
 /* A scene with cells far from those of the training runs is warned about, once. */
 static void warns_outside_its_range(void **state)
 {
@@ -269,6 +293,7 @@ int main(void)
                                        cmocka_unit_test(counts_do_not_depend_on_the_step),
                                        cmocka_unit_test(mirrored_and_moving),
                                        cmocka_unit_test(default_model_in_3d),
+                                       cmocka_unit_test(one_a_cell_and_duration),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(warns_outside_its_range)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -869,6 +869,36 @@ static void results_are_written(void **state)
 #else
     assert_int_equal(code, SELKIE_ERROR_UNSUPPORTED);
 #endif
+    /* The same in memory. */
+    selkie_surface surface;
+    assert_int_equal(selkie_world_surface(world, &surface, &error), SELKIE_OK);
+    assert_in_range(surface.vertex_count, 100, 1000000);
+    assert_in_range(surface.triangle_count, surface.vertex_count, 4 * surface.vertex_count);
+    double volume = 0.0; /* m3, by the tetrahedra of the triangles with the origin */
+    for (int64_t t = 0; t < surface.triangle_count; t++) {
+        const float *p[3];
+        for (int k = 0; k < 3; k++) {
+            assert_in_range(surface.triangles[3 * t + k], 0, surface.vertex_count - 1);
+            p[k] = &surface.positions[3 * (size_t)surface.triangles[3 * t + k]];
+        }
+        volume += ((double)p[0][0] * ((double)p[1][1] * (double)p[2][2] - (double)p[1][2] * (double)p[2][1]) +
+                   (double)p[0][1] * ((double)p[1][2] * (double)p[2][0] - (double)p[1][0] * (double)p[2][2]) +
+                   (double)p[0][2] * ((double)p[1][0] * (double)p[2][1] - (double)p[1][1] * (double)p[2][0])) /
+                  6.0;
+    }
+    /* That of the particles; a surface of few cells is off by some percent. */
+    const double liquid = selkie_world_particle_mass(world) / 1000.0 * (double)selkie_world_particle_count(world);
+    assert_true(fabs(volume / liquid - 1.0) < 0.15);
+    selkie_surface_free(&surface);
+    selkie_picture picture;
+    assert_int_equal(selkie_world_picture(world, &picture, &error), SELKIE_OK);
+    assert_true(picture.width == 96 && picture.height == 64);
+    int differ = 0;
+    for (int i = 3; i < 3 * 96 * 64; i++)
+        differ += picture.pixels[i] != picture.pixels[i % 3];
+    assert_true(differ > 1000);
+    selkie_picture_free(&picture);
+
     char nowhere[160];
     snprintf(nowhere, sizeof nowhere, "%s/none/p.ply", folder);
     assert_int_equal(selkie_write_particles(world, nowhere, &error), SELKIE_ERROR_FILE);

@@ -264,7 +264,7 @@ const tool_command basis_command = {
     .options = basis_options,
     .option_count = basis_option_count,
     .examples = "  selkie basis reduced/rooms -o rooms.basis\n"
-                "  selkie basis reduced/shear --snapshots out/shear --modes 8 --every 4 -o shear.basis\n"
+                "  selkie basis reduced/shear --snapshots out/shear --modes 8 -o shear.basis\n"
                 "  selkie run reduced/shear --set reduced.basis=$PWD/shear.basis\n",
     .run = run_basis,
 };

@@ -36,7 +36,7 @@ typedef struct option_value {
     double number;
 } option_value;
 
-enum { MAX_OPTIONS = 16 };
+enum { MAX_OPTIONS = 32 };
 
 typedef struct tool_arguments {
     option_value values[MAX_OPTIONS];

@@ -244,6 +244,31 @@ static int visit_shape(const char *what, const selkie_shape *shape, const mesh_v
     return result;
 }
 
+/* The shape that a change brings. */
+static int visit_change(int number, const selkie_change_def *change, const mesh_visit *all)
+{
+    const struct {
+        selkie_change_kind kind;
+        const char *key;
+        const selkie_shape *shape;
+    } parts[] = {
+        {SELKIE_CHANGE_OBSTACLE, "obstacle.shape", &change->obstacle.shape},
+        {SELKIE_CHANGE_SOURCE, "source.shape", &change->source.shape},
+        {SELKIE_CHANGE_DRAIN, "drain.shape", &change->drain.shape},
+        {SELKIE_CHANGE_LIQUID, "liquid.shape", &change->liquid.shape},
+        {SELKIE_CHANGE_CLEAR, "shape", &change->shape},
+        {SELKIE_CHANGE_BODY, "body.shape", &change->body.shape},
+    };
+    char what[64];
+    int result = 0;
+    for (size_t p = 0; p < sizeof parts / sizeof *parts && !result; p++)
+        if (parts[p].kind == change->kind) {
+            snprintf(what, sizeof what, "changes[%d].%s", number, parts[p].key);
+            result = visit_shape(what, parts[p].shape, all);
+        }
+    return result;
+}
+
 int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const selkie_shape *mesh, void *context),
                  void *context)
 {
@@ -278,6 +303,8 @@ int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const
             result = visit_shape(what, &scene->objects[i].regions[r], &all);
         }
     }
+    for (int i = 0; i < scene->change_count && !result; i++)
+        result = visit_change(i, &scene->changes[i], &all);
     return result;
 }
 

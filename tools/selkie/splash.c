@@ -16,20 +16,26 @@ enum {
     splash_keep,
     splash_scales,
     splash_seconds,
+    splash_setup_option,
     splash_template,
     splash_recipe,
     splash_steps,
     splash_batch,
     splash_width,
     splash_samples_option,
+    splash_model_option,
+    splash_rate,
+    splash_threshold,
+    splash_force,
     splash_seed,
     splash_threads,
     splash_quiet,
     splash_option_count
 };
 
+static const char *const setups[] = {"drops", "dams", "strings", NULL};
 static const char *const recipes[] = {"default", "paper", NULL};
-static const char *const verbs[] = {"data", "train", NULL};
+static const char *const verbs[] = {"data", "train", "add", NULL};
 
 static const option_spec splash_options[] = {
     [splash_dimension] = {.name = "dimension",
@@ -75,6 +81,12 @@ static const option_spec splash_options[] = {
                         .least = 0,
                         .most = 1e9,
                         .help = "data: begin no run after S seconds; the runs that are done make the samples"},
+    [splash_setup_option] = {.name = "setup",
+                             .kind = OPTION_CHOICE,
+                             .value = "NAME",
+                             .choices = setups,
+                             .help = "data: random drops, dams that break (SPH, 2D), or strings of liquid (2D); "
+                                     "default drops"},
     [splash_template] = {.name = "template",
                          .kind = OPTION_TEXT,
                          .value = "SCENE",
@@ -106,9 +118,28 @@ static const option_spec splash_options[] = {
     [splash_samples_option] = {.name = "samples",
                                .kind = OPTION_INTEGER,
                                .value = "N",
-                               .least = 200,
+                               .least = 1,
                                .most = 1e12,
-                               .help = "train: number of samples of the training runs that are used; default all"},
+                               .help = "train: number of samples of the training runs that are used; default all. "
+                                       "add: droplets for each particle that makes a splash; default 1"},
+    [splash_model_option] = {.name = "model",
+                             .kind = OPTION_TEXT,
+                             .value = "FILE",
+                             .help = "add: a model; default the one of the run's scene, or the one of Selkie"},
+    [splash_rate] = {.name = "rate",
+                     .kind = OPTION_NUMBER,
+                     .value = "X",
+                     .least = 0,
+                     .most = 1e6,
+                     .help = "add: factor of the rates; default 1"},
+    [splash_threshold] = {.name = "threshold",
+                          .kind = OPTION_NUMBER,
+                          .value = "P",
+                          .least = 0,
+                          .most = 1,
+                          .help = "add: only particles above this probability, of balanced classes, make splashes; "
+                                  "default 0"},
+    [splash_force] = {.name = "force", .kind = OPTION_FLAG, .help = "add: make droplets again that are there"},
     [splash_seed] = {.name = "seed",
                      .kind = OPTION_INTEGER,
                      .value = "N",
@@ -125,6 +156,7 @@ static const option_spec splash_options[] = {
     [splash_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 _Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_count, "an option for each index");
+_Static_assert(splash_option_count <= MAX_OPTIONS, "room for each value");
 
 /* Numbers separated by commas. Returns how many, 0 if the text holds anything else. */
 static int read_scales(const char *text, double scales[8])
@@ -147,16 +179,19 @@ static int make_data(const option_value *values, uint64_t seed, int threads)
 {
     const int dimension = values[splash_dimension].given ? (int)values[splash_dimension].integer : 2,
               solid = dimension == 3;
+    const splash_setup setup =
+        values[splash_setup_option].given ? (splash_setup)values[splash_setup_option].integer : SPLASH_DROPS;
     splash_data_options options = {
+        .setup = setup,
         .out = values[splash_out].text,
         .template_scene = values[splash_template].given ? values[splash_template].text : NULL,
         .dimension = dimension,
         .runs = values[splash_runs].given ? (int)values[splash_runs].integer
                 : solid                   ? 32
                                           : 48,
-        .ratio = values[splash_ratio].given ? (int)values[splash_ratio].integer
-                 : solid                    ? 4
-                                            : 2,
+        .ratio = values[splash_ratio].given         ? (int)values[splash_ratio].integer
+                 : solid || setup == SPLASH_STRINGS ? 4
+                                                    : 2,
         .keep = values[splash_keep].given ? values[splash_keep].number
                 : solid                   ? 0.03
                                           : 0.1,
@@ -164,7 +199,10 @@ static int make_data(const option_value *values, uint64_t seed, int threads)
         .seed = seed,
         .threads = threads,
         .quiet = values[splash_quiet].given};
-    const char *scales = values[splash_scales].given ? values[splash_scales].text : solid ? "1,0.3" : "1,0.5,2";
+    const char *scales = values[splash_scales].given ? values[splash_scales].text
+                         : setup != SPLASH_DROPS     ? "1"
+                         : solid                     ? "1,0.3"
+                                                     : "1,0.5,2";
     options.scale_count = read_scales(scales, options.scales);
     if (!options.scale_count)
         return complain("splash data: --scales %s: must be one to eight numbers above 0, separated by commas", scales);
@@ -177,6 +215,21 @@ static int run_splash(const tool_arguments *arguments)
     const char *verb = arguments->operands[0];
     const int threads = values[splash_threads].given ? (int)values[splash_threads].integer : omp_get_max_threads();
     const uint64_t seed = values[splash_seed].given ? (uint64_t)values[splash_seed].integer : 1;
+    if (strcmp(verb, "add") == 0) {
+        const splash_add_options options = {
+            .folder = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
+            .model = values[splash_model_option].given ? values[splash_model_option].text : NULL,
+            .samples = values[splash_samples_option].given
+                           ? (int)fmin((double)values[splash_samples_option].integer, 1000)
+                           : 1,
+            .rate = values[splash_rate].given ? values[splash_rate].number : 1.0,
+            .threshold = values[splash_threshold].given ? values[splash_threshold].number : 0.0,
+            .seed = seed,
+            .threads = threads,
+            .force = values[splash_force].given,
+            .quiet = values[splash_quiet].given};
+        return options.folder ? splash_add(&options) : complain("splash add: the folder of a run is missing");
+    }
     if (!values[splash_out].given)
         return complain("splash %s: --out DIR is missing", verb);
     if (strcmp(verb, "data") == 0)
@@ -198,23 +251,26 @@ static int run_splash(const tool_arguments *arguments)
             recipe.samples = values[splash_samples_option].integer;
         return splash_train_model(arguments->operands[1], values[splash_out].text, &recipe, values[splash_quiet].given);
     }
-    return complain("splash: %s is not known: must be data or train", verb);
+    return complain("splash: %s is not known: must be data, train or add", verb);
 }
 
 const tool_command splash_command = {
     .name = "splash",
-    .synopsis = "data|train [DIR]",
+    .synopsis = "data|train|add [DIR]",
     .least_operands = 1,
     .most_operands = 2,
-    .summary = "make samples of splashes and train models of them",
+    .summary = "make samples of splashes, train models of them, add droplets to runs",
     .description =
         "data simulates random drops on a fine grid and writes samples of splashes into --out; what is there is kept, "
         "so that an interrupted call goes on. train DIR learns a model from the samples in DIR and writes "
-        "model.safetensors, report.csv and learning curves into --out. See docs/manual/splash.md.",
+        "model.safetensors, report.csv and learning curves into --out. add DIR makes droplets from the frames of the "
+        "run "
+        "in DIR and writes them beside these, as splash_NNNN.ply. See docs/manual/splash.md.",
     .options = splash_options,
     .option_count = splash_option_count,
     .words = verbs,
     .examples = "  selkie splash data --dimension 2 --out out/samples\n"
-                "  selkie splash train out/samples --out out/model\n",
+                "  selkie splash train out/samples --out out/model\n"
+                "  selkie splash add out/dam --samples 4\n",
     .run = run_splash,
 };

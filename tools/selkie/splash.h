@@ -8,7 +8,11 @@
 #include "learn/splash_train.h"
 #include "tool.h"
 
+/* Random liquids of data runs: drops and columns, dams that break, or a string of liquid. */
+typedef enum splash_setup { SPLASH_DROPS, SPLASH_DAMS, SPLASH_STRINGS } splash_setup;
+
 typedef struct splash_data_options {
+    splash_setup setup;
     const char *out, *template_scene; /* template NULL: the one of the dimension */
     int dimension, runs, ratio;       /* coarse cell over fine cell */
     double keep;                      /* share of samples without a splash that are kept */
@@ -29,6 +33,17 @@ typedef struct splash_data_file {
 
 int splash_read_data(const char *folder, splash_data_file *file);
 void splash_data_free(splash_data_file *file);
+
+typedef struct splash_add_options {
+    const char *folder, *model; /* model NULL: that of the scene, or "default" */
+    int samples;                /* droplets for a particle that makes a splash */
+    double rate, threshold;     /* as the keys of a scene */
+    uint64_t seed;
+    int threads, force, quiet;
+} splash_add_options;
+
+/* Adds droplets to a run that is there, in files of their own. */
+int splash_add(const splash_add_options *options);
 
 int splash_train_model(const char *folder, const char *out, const sk_splash_recipe *recipe, int quiet);
 

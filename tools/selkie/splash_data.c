@@ -25,10 +25,35 @@ static double between(const splash_data_options *options, int run, int *counter,
     return low + (high - low) * sk_random_float(options->seed, (uint64_t)run, (uint64_t)(*counter)++);
 }
 
+/* A box over the whole domain, to be cut. */
+static selkie_liquid_def *add_box(const selkie_scene *scene, selkie_liquid_def *liquids, int *count)
+{
+    selkie_liquid_def *box = &liquids[(*count)++];
+    selkie_liquid_defaults(box);
+    selkie_shape_defaults(&box->shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < 3; d++) {
+        box->shape.min[d] = scene->domain.origin[d];
+        box->shape.max[d] = scene->domain.origin[d] + scene->domain.size[d];
+    }
+    return box;
+}
+
+/* A column beside a wall, of a width and a height over those of the domain. */
+static void add_column(const selkie_scene *scene, selkie_liquid_def *liquids, int *count, int right, double width,
+                       double height)
+{
+    selkie_shape *shape = &add_box(scene, liquids, count)->shape;
+    const double *size = scene->domain.size, *origin = scene->domain.origin;
+    shape->max[1] = origin[1] + height * size[1];
+    if (right)
+        shape->min[0] = origin[0] + (1.0 - width) * size[0];
+    else
+        shape->max[0] = origin[0] + width * size[0];
+}
+
 /* One to four drops that fly above the water of the template, and in three of ten runs a column beside a wall. Sizes
  * and speeds follow the tank: the fastest drop has the speed of a fall from three times its height. */
-static int add_liquids(const splash_data_options *options, int run, const selkie_scene *scene,
-                       selkie_liquid_def *liquids)
+static int add_drops(const splash_data_options *options, int run, const selkie_scene *scene, selkie_liquid_def *liquids)
 {
     const double *size = scene->domain.size, *origin = scene->domain.origin;
     const double fall = sqrt(2.0 * 9.81 * size[1]);
@@ -48,22 +73,47 @@ static int add_liquids(const splash_data_options *options, int run, const selkie
         }
     }
     if (between(options, run, &counter, 0.0, 1.0) < 0.3) {
-        selkie_liquid_def *column = &liquids[count++];
         const int right = between(options, run, &counter, 0.0, 1.0) < 0.5;
-        const double width = between(options, run, &counter, 0.1, 0.25) * size[0];
-        selkie_liquid_defaults(column);
-        selkie_shape_defaults(&column->shape, SELKIE_SHAPE_BOX);
-        for (int d = 0; d < 3; d++) {
-            column->shape.min[d] = origin[d];
-            column->shape.max[d] = origin[d] + size[d];
-        }
-        column->shape.max[1] = origin[1] + between(options, run, &counter, 0.35, 0.7) * size[1];
-        if (right)
-            column->shape.min[0] = origin[0] + size[0] - width;
-        else
-            column->shape.max[0] = origin[0] + width;
+        const double width = between(options, run, &counter, 0.1, 0.25);
+        add_column(scene, liquids, &count, right, width, between(options, run, &counter, 0.35, 0.7));
     }
     return count;
+}
+
+/* One or two columns that break. */
+static int add_dams(const splash_data_options *options, int run, const selkie_scene *scene, selkie_liquid_def *liquids)
+{
+    int counter = 0, count = 0;
+    const int both = between(options, run, &counter, 0.0, 1.0) < 0.3;
+    const int right = between(options, run, &counter, 0.0, 1.0) < 0.5;
+    for (int n = 0; n < 1 + both; n++) {
+        const double width = between(options, run, &counter, 0.12, 0.3);
+        add_column(scene, liquids, &count, n ? !right : right, width, between(options, run, &counter, 0.35, 0.8));
+    }
+    return count;
+}
+
+/* A string of 4 % of the domain's height in its middle, of a random length. */
+static int add_string(const splash_data_options *options, int run, const selkie_scene *scene,
+                      selkie_liquid_def *liquids)
+{
+    int counter = 0, count = 0;
+    selkie_shape *shape = &add_box(scene, liquids, &count)->shape;
+    const double part[2] = {between(options, run, &counter, 0.08, 0.92), 0.04};
+    for (int d = 0; d < 2; d++) {
+        const double middle = scene->domain.origin[d] + 0.5 * scene->domain.size[d];
+        shape->min[d] = middle - 0.5 * part[d] * scene->domain.size[d];
+        shape->max[d] = middle + 0.5 * part[d] * scene->domain.size[d];
+    }
+    return count;
+}
+
+static int add_liquids(const splash_data_options *options, int run, const selkie_scene *scene,
+                       selkie_liquid_def *liquids)
+{
+    return options->setup == SPLASH_STRINGS ? add_string(options, run, scene, liquids)
+           : options->setup == SPLASH_DAMS  ? add_dams(options, run, scene, liquids)
+                                            : add_drops(options, run, scene, liquids);
 }
 
 /* Makes all lengths of a template `factor` times as long; times and speeds follow gravity. */
@@ -131,7 +181,7 @@ static int simulate_run(const selkie_scene *scene, const splash_data_options *op
     if (selkie_world_create(scene, &world_options, &world, &error))
         return complain_error(&error);
     splash_sampler *sampler =
-        splash_sampler_open(world, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
+        splash_sampler_open(scene, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
     int code = sampler && splash_sampler_frame(sampler, world, samples) ? EXIT_GOOD : complain("out of memory");
     while (!code && selkie_world_time(world) < scene->time.end * (1.0 - 1e-9)) {
         if (selkie_world_step(world, &error))
@@ -185,7 +235,8 @@ static int make_run(const splash_data_options *options, const char *template_pat
     memcpy(liquids, scene->liquids, (size_t)scene->liquid_count * sizeof *liquids);
     whole.liquids = liquids;
     int code = scale_template(&whole, liquids, options->scales[run % options->scale_count]);
-    whole.liquid_count += add_liquids(options, run, &whole, liquids + scene->liquid_count);
+    const int kept = options->setup == SPLASH_DROPS ? scene->liquid_count : 0; /* others replace the template's */
+    whole.liquid_count = kept + add_liquids(options, run, &whole, liquids + kept);
     whole.seed = options->seed + (uint64_t)run;
     splash_samples samples = {0};
     if (!code)
@@ -338,9 +389,14 @@ int splash_make_data(const splash_data_options *options)
     selkie_error error = {0};
     joined all = {0};
     int code = EXIT_GOOD, count = 0;
-    template_path = find_scene(options->template_scene   ? options->template_scene
-                               : options->dimension == 2 ? "splash/templates/drops_2d"
-                                                         : "splash/templates/drops_3d");
+    static const char *const usual[2][3] = {
+        {"splash/templates/drops_2d", "splash/templates/dams_2d", "splash/templates/strings_2d"},
+        {"splash/templates/drops_3d", NULL, NULL}};
+    const char *template_scene =
+        options->template_scene ? options->template_scene : usual[options->dimension == 3][options->setup];
+    if (!template_scene)
+        return complain("splash data: dams and strings come in 2D; for 3D give your own --template");
+    template_path = find_scene(template_scene);
     if (!template_path)
         return EXIT_BAD_INPUT;
     if (asprintf(&runs, "%s/runs", options->out) < 0 || sk_folder_make(options->out, &error) ||

@@ -17,12 +17,6 @@
 
 enum { PAD = 4, SMALL = 8, MOST_THIN = 16 };
 
-typedef struct candidate {
-    uint32_t id;
-    float position[3], velocity[3]; /* m, m/s of the coarse flow */
-    sk_splash_frame frame;
-} candidate;
-
 struct splash_sampler {
     int dimension, ratio, thin;          /* thin: one of so many particles is a candidate */
     double share;                        /* particles of a coarse run that a candidate stands for */
@@ -35,7 +29,7 @@ struct splash_sampler {
     float *fill, *velocity[3];         /* [coarse cells] */
     uint8_t *small_before;             /* [ids] */
     size_t id_capacity;
-    candidate *candidates;
+    splash_candidate *candidates;
     float *features;
     int64_t candidate_count;
     size_t candidate_capacity;
@@ -43,9 +37,8 @@ struct splash_sampler {
     sk_splash_options options;
 };
 
-splash_sampler *splash_sampler_open(const selkie_world *world, int ratio, double keep, uint64_t seed)
+splash_sampler *splash_sampler_open(const selkie_scene *scene, int ratio, double keep, uint64_t seed)
 {
-    const selkie_scene *scene = selkie_world_scene(world);
     splash_sampler *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
@@ -91,7 +84,18 @@ splash_sampler *splash_sampler_open(const selkie_world *world, int ratio, double
                                      1.0f,
                                      (float)(1.0 / s->speed),
                                      (float)(g * s->coarse / (g * s->coarse + capillary))};
+    for (int d = 0; d < s->dimension; d++)
+        if (fabs(s->gravity[d]) > fabs(s->gravity[s->options.up_axis])) {
+            s->options.up_axis = d;
+            s->options.up_sign = s->gravity[d] > 0.0 ? -1.0f : 1.0f;
+        }
     return s;
+}
+
+void splash_sampler_use(splash_sampler *s, int reach, int velocity_reach)
+{
+    s->options.reach = reach;
+    s->options.velocity_reach = velocity_reach;
 }
 
 void splash_sampler_close(splash_sampler *s)
@@ -233,7 +237,7 @@ static int grow_samples(splash_samples *samples, int64_t more)
 }
 
 /* Keeps a candidate as a sample, with the change of velocity if it has become a splash at x. */
-static void keep_sample(const splash_sampler *s, const candidate *c, const float *features, const float *x,
+static void keep_sample(const splash_sampler *s, const splash_candidate *c, const float *features, const float *x,
                         splash_samples *samples)
 {
     const int64_t n = samples->count++;
@@ -258,7 +262,7 @@ static int label_candidates(splash_sampler *s, const selkie_attribute_view *posi
     if (!grow_samples(samples, s->candidate_count))
         return 0;
     for (int64_t n = 0; n < s->candidate_count; n++) {
-        const candidate *c = &s->candidates[n];
+        const splash_candidate *c = &s->candidates[n];
         const int64_t p = c->id < ids ? found[c->id] : -1;
         if (p < 0)
             continue;
@@ -276,12 +280,50 @@ static int grow_candidates(splash_sampler *s, int feature_count)
     if ((size_t)s->candidate_count < s->candidate_capacity)
         return 1;
     const size_t capacity = 2 * s->candidate_capacity + 1024;
-    candidate *candidates = realloc(s->candidates, capacity * sizeof *candidates);
+    splash_candidate *candidates = realloc(s->candidates, capacity * sizeof *candidates);
     s->candidates = candidates ? candidates : s->candidates;
     float *features = realloc(s->features, capacity * (size_t)feature_count * sizeof *features);
     s->features = features ? features : s->features;
     s->candidate_capacity = candidates && features ? capacity : s->candidate_capacity;
     return candidates && features;
+}
+
+/* Is a cell in the band at the surface: it holds liquid, and air is among the cells around it? */
+static int in_band(const sk_splash_cells *cells, int place)
+{
+    const int planes = cells->dimension == 3 ? 1 : 0;
+    int air = 0;
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -1; y <= 1; y++)
+            for (int x = -1; x <= 1; x++) {
+                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
+                air |= fill >= 0.0f && fill < 0.5f;
+            }
+    return air && cells->fill[place] > SK_SPLASH_DRY;
+}
+
+/* Adds a particle to the candidates if it is in the band of the coarse grid. Returns 0 without memory. */
+static int add_candidate(splash_sampler *s, const float *x, uint32_t id, int64_t particle, int feature_count)
+{
+    float fraction[3] = {0.0f, 0.0f, 0.0f};
+    const int place = place_of(s, x, fraction);
+    int own = place;
+    for (int d = 0; d < s->dimension; d++)
+        own += fraction[d] >= 0.5f ? s->view.step[d] : 0;
+    if (!in_band(&s->view, own))
+        return 1;
+    if (!grow_candidates(s, feature_count))
+        return 0;
+    splash_candidate *c = &s->candidates[s->candidate_count];
+    c->id = id;
+    c->particle = particle;
+    c->cell = own;
+    memcpy(c->position, x, sizeof c->position);
+    float *features = s->features + (size_t)s->candidate_count * (size_t)feature_count;
+    const int first = sk_splash_cell_features(&s->view, &s->options, own, &c->frame, features);
+    sk_splash_own_features(&s->view, &s->options, own, place, fraction, &c->frame, c->velocity, features + first);
+    s->candidate_count++;
+    return 1;
 }
 
 /* Particles in the band of the coarse grid, one of `thin`. */
@@ -292,27 +334,19 @@ static int take_candidates(splash_sampler *s, const selkie_attribute_view *posit
     for (int64_t p = 0; p < count; p++) {
         const uint32_t id = *(const uint32_t *)(const void *)((const char *)ids + (size_t)p * stride);
         const float *x = row_of(position, p);
-        float fraction[3] = {0.0f, 0.0f, 0.0f};
         s->small_before[id] = s->size[s->component[fine_cell(s, x)]] < SMALL;
         if (sk_hash64(id ^ s->frame << 32) % (uint64_t)s->thin)
             continue;
-        const int place = place_of(s, x, fraction);
-        int own = place;
-        for (int d = 0; d < s->dimension; d++)
-            own += fraction[d] >= 0.5f ? s->view.step[d] : 0;
-        if (!sk_splash_in_band(&s->view, own))
-            continue;
-        if (!grow_candidates(s, feature_count))
+        if (!add_candidate(s, x, id, p, feature_count))
             return 0;
-        candidate *c = &s->candidates[s->candidate_count];
-        c->id = id;
-        memcpy(c->position, x, sizeof c->position);
-        float *features = s->features + (size_t)s->candidate_count * (size_t)feature_count;
-        const int first = sk_splash_cell_features(&s->view, &s->options, own, &c->frame, features);
-        sk_splash_own_features(&s->view, &s->options, own, place, fraction, &c->frame, c->velocity, features + first);
-        s->candidate_count++;
     }
     return 1;
+}
+
+static int count_features(const splash_sampler *s)
+{
+    return sk_splash_cell_count(s->dimension, s->options.reach, s->options.velocity_reach) +
+           sk_splash_own_count(s->dimension);
 }
 
 int splash_sampler_frame(splash_sampler *s, const selkie_world *world, splash_samples *samples)
@@ -324,8 +358,7 @@ int splash_sampler_frame(splash_sampler *s, const selkie_world *world, splash_sa
         selkie_world_find_attribute(world, "id", &id, NULL))
         return 0;
     samples->dimension = s->dimension;
-    samples->feature_count = sk_splash_cell_count(s->dimension, SK_SPLASH_REACH, s->options.velocity_reach) +
-                             sk_splash_own_count(s->dimension);
+    samples->feature_count = count_features(s);
 
     /* Where each id is now. */
     size_t ids = 0;
@@ -354,4 +387,47 @@ int splash_sampler_frame(splash_sampler *s, const selkie_world *world, splash_sa
     good = good && take_candidates(s, &position, id.data, id.stride, count, samples->feature_count);
     free(found);
     return good;
+}
+
+/* --- Frames of a run --- */
+
+int splash_sampler_search(splash_sampler *s, const splash_particles *particles, int64_t *count,
+                          const splash_candidate **candidates, const float **features, int *feature_count)
+{
+    const selkie_attribute_view position = {.data = (void *)(uintptr_t)particles->position, .stride = 12};
+    const selkie_attribute_view velocity = {.data = (void *)(uintptr_t)particles->velocity, .stride = 12};
+    *feature_count = count_features(s);
+    s->candidate_count = 0;
+    fill_coarse(s, &position, &velocity, particles->count);
+    for (int64_t p = 0; p < particles->count; p++) {
+        const uint32_t id = particles->id ? particles->id[p] : (uint32_t)p;
+        if (splash_sampler_fill(s, particles->position + 3 * p) >= 0.0f &&
+            !add_candidate(s, particles->position + 3 * p, id, p, *feature_count))
+            return 0;
+    }
+    *count = s->candidate_count;
+    *candidates = s->candidates;
+    *features = s->features;
+    return 1;
+}
+
+size_t splash_sampler_cells(const splash_sampler *s)
+{
+    return s->coarse_count;
+}
+
+double splash_sampler_speed(const splash_sampler *s)
+{
+    return s->speed;
+}
+
+float splash_sampler_fill(const splash_sampler *s, const float position[3])
+{
+    float fraction[3] = {0.0f, 0.0f, 0.0f}, velocity[3];
+    for (int d = 0; d < s->dimension; d++)
+        if (!(position[d] >= 0.0f && position[d] <= (float)(s->cells[d] * s->cell)))
+            return -1.0f;
+    const int place = place_of(s, position, fraction);
+    const float fill = sk_splash_at(&s->view, place, fraction, velocity);
+    return fill > 0.0f ? fill : 0.0f;
 }

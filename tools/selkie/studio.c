@@ -4,7 +4,7 @@
 
 #include "selkie_config.h"
 
-enum { studio_port, studio_no_browser, studio_threads, studio_option_count };
+enum { studio_port, studio_no_browser, studio_threads, studio_runs, studio_option_count };
 
 static const option_spec studio_options[] = {
     [studio_port] = {.name = "port",
@@ -21,6 +21,10 @@ static const option_spec studio_options[] = {
                         .least = 1,
                         .most = 1024,
                         .help = "number of threads of the simulation (all cores)"},
+    [studio_runs] = {.name = "runs",
+                     .kind = OPTION_TEXT,
+                     .value = "DIR",
+                     .help = "offer the runs that lie in this folder (out)"},
 };
 
 #if SELKIE_HAVE_JSON && SELKIE_HAVE_WEBSOCKETS
@@ -33,6 +37,7 @@ static const option_spec studio_options[] = {
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "studio_run.h"
 #include "studio_server.h"
 #include "studio_simulation.h"
 
@@ -99,7 +104,7 @@ static void open_browser(const char *link)
         waitpid(child, NULL, 0);
 }
 
-static int serve(const tool_arguments *arguments, known_scenes *scenes, const char *first)
+static int serve(const tool_arguments *arguments, known_scenes *scenes, const known_scenes *runs, const char *first)
 {
     char token[STUDIO_TOKEN + 1], problem[256], link[128];
     studio_exchange exchange;
@@ -112,6 +117,7 @@ static int serve(const tool_arguments *arguments, known_scenes *scenes, const ch
         .port = values[studio_port].given ? (int)values[studio_port].integer : 0,
         .token = token,
         .scenes = scenes,
+        .runs = runs,
         .exchange = &exchange,
     };
     studio_server *server = studio_server_open(&options, problem, sizeof problem);
@@ -125,8 +131,13 @@ static int serve(const tool_arguments *arguments, known_scenes *scenes, const ch
     signal(SIGPIPE, SIG_IGN);
 
     /* The simulation. */
-    const int threads = values[studio_threads].given ? (int)values[studio_threads].integer : 0;
-    studio_simulation *simulation = studio_simulation_start(&exchange, scenes, first, threads);
+    studio_simulation *simulation = studio_simulation_start(
+        &exchange, &(studio_simulation_options){
+                       .scenes = scenes,
+                       .runs = runs,
+                       .first = first,
+                       .threads = values[studio_threads].given ? (int)values[studio_threads].integer : 0,
+                   });
     snprintf(link, sizeof link, "http://127.0.0.1:%d/?token=%s", studio_server_port(server), token);
     printf("%s\n", link);
     fflush(stdout);
@@ -150,7 +161,10 @@ static int run_studio(const tool_arguments *arguments)
         free_known_scenes(&scenes);
         return EXIT_BAD_INPUT;
     }
-    const int code = serve(arguments, &scenes, first);
+    known_scenes runs;
+    find_runs(arguments->values[studio_runs].given ? arguments->values[studio_runs].text : "out", &runs);
+    const int code = serve(arguments, &scenes, &runs, first);
+    free_known_scenes(&runs);
     free_known_scenes(&scenes);
     return code;
 }

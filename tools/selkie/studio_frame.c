@@ -139,73 +139,77 @@ static void put_pose(unsigned char *at, const double rotation[9], const double c
     memcpy(at, rows, sizeof rows);
 }
 
-static void put_poses(unsigned char *at, const selkie_world *world, const studio_solids *solids, const double origin[3])
+static void put_obstacle(unsigned char *at, const selkie_scene *scene, int obstacle, double time)
 {
-    const selkie_scene *scene = selkie_world_scene(world);
+    sk_pose pose;
+    double place[3];
+    sk_pose_identity(&pose);
+    if (obstacle < scene->obstacle_count)
+        sk_pose_at(&scene->obstacles[obstacle], time, &pose);
+    for (int d = 0; d < 3; d++)
+        place[d] = pose.center[d] + pose.translation[d];
+    put_pose(at, pose.rotation, pose.center, place, scene->domain.origin);
+}
+
+static void put_poses(unsigned char *at, const studio_view *view, const studio_solids *solids)
+{
     int body = 0, obstacle = 0;
     for (int i = 0; i < solids->count; i++, at += STUDIO_POSE * 4) {
-        double rotation[9], place[3];
-        if (solids->items[i].is_body) {
-            selkie_body_state state = {.quaternion = {1, 0, 0, 0}};
-            if (selkie_world_body(world, body++, &state) != SELKIE_OK)
-                memcpy(state.position, solids->items[i].center, sizeof state.position), state.quaternion[0] = 1;
-            sk_rotation_from_quaternion(state.quaternion, rotation);
-            put_pose(at, rotation, solids->items[i].center, state.position, origin);
-        } else {
-            sk_pose pose;
-            sk_pose_identity(&pose);
-            if (obstacle < scene->obstacle_count)
-                sk_pose_at(&scene->obstacles[obstacle], selkie_world_time(world), &pose);
-            obstacle++;
-            for (int d = 0; d < 3; d++)
-                place[d] = pose.center[d] + pose.translation[d];
-            put_pose(at, pose.rotation, pose.center, place, origin);
+        double rotation[9];
+        if (!solids->items[i].is_body) {
+            put_obstacle(at, view->scene, obstacle++, view->time);
+            continue;
         }
+        studio_body_pose pose = {.quaternion = {1, 0, 0, 0}};
+        memcpy(pose.position, solids->items[i].center, sizeof pose.position);
+        view->body(view->context, body++, &pose);
+        sk_rotation_from_quaternion(pose.quaternion, rotation);
+        put_pose(at, rotation, solids->items[i].center, pose.position, view->scene->domain.origin);
     }
 }
 
 /* Positions as 16 bits an axis of the domain, then speeds as a byte of `scale`. */
-static void put_particles(unsigned char *positions, unsigned char *speeds, const sk_particles *particles, int dimension,
-                          const float size[3], float scale)
+static void put_particles(unsigned char *positions, unsigned char *speeds, const studio_view *view, const float size[3],
+                          float scale)
 {
     uint16_t *out = (uint16_t *)(void *)positions;
     const float speed_unit = scale > 0 ? 255.0f / scale : 0.0f;
-    const int64_t count = particles->count;
+    const int dimension = view->scene->domain.dimension;
     float unit[3];
     for (int d = 0; d < 3; d++)
         unit[d] = size[d] > 0 ? 65535.0f / size[d] : 0.0f;
 #pragma omp parallel for schedule(static)
-    for (int64_t p = 0; p < count; p++) {
-        const sk_particle *particle = &particles->records[p];
+    for (int64_t p = 0; p < view->count; p++) {
+        const float *position = (const float *)(const void *)((const char *)view->position + (size_t)p * view->stride);
+        const float *velocity =
+            view->velocity ? (const float *)(const void *)((const char *)view->velocity + (size_t)p * view->stride)
+                           : NULL;
         float square = 0;
         for (int d = 0; d < dimension; d++) {
-            out[p * dimension + d] = (uint16_t)(fminf(fmaxf(particle->position[d] * unit[d], 0.0f), 65535.0f) + 0.5f);
-            square += particle->velocity[d] * particle->velocity[d];
+            out[p * dimension + d] = (uint16_t)(fminf(fmaxf(position[d] * unit[d], 0.0f), 65535.0f) + 0.5f);
+            square += velocity ? velocity[d] * velocity[d] : 0.0f;
         }
         speeds[p] = (unsigned char)fminf(sqrtf(square) * speed_unit + 0.5f, 255.0f);
     }
 }
 
-studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers)
+studio_blob *studio_view_blob(const studio_view *view, const studio_solids *solids, studio_frame_numbers numbers)
 {
-    /* selkie_world_attribute() would mark the positions as written by the caller, and the next step sort them anew. */
-    const sk_particles *particles = &world->step.particles;
-    const selkie_scene *scene = selkie_world_scene(world);
+    const selkie_scene *scene = view->scene;
     const int dimension = scene->domain.dimension;
-    const size_t count = (size_t)particles->count, poses = (size_t)solids->count * STUDIO_POSE * 4;
+    const size_t count = (size_t)view->count, poses = (size_t)solids->count * STUDIO_POSE * 4;
     const size_t positions = STUDIO_FRAME_HEADER + poses, speeds = positions + count * (size_t)dimension * 2;
-    studio_blob *blob = studio_blob_create(speeds + count, 1);
+    studio_blob *blob = studio_blob_create(speeds + (view->material ? 2 : 1) * count, 1);
     if (!blob)
         return NULL;
     blob->number = numbers.frame;
 
     /* Header. */
     int cells[3];
-    const double cell_size = selkie_scene_cells(scene, cells), time = selkie_world_time(world),
-                 step = (double)selkie_world_step_count(world);
+    const double cell_size = selkie_scene_cells(scene, cells);
     const float size[3] = {(float)(cells[0] * cell_size), (float)(cells[1] * cell_size),
                            dimension == 2 ? 0.0f : (float)(cells[2] * cell_size)};
-    const float scale = (float)fmax(world->step.sums.max_speed, 1e-6);
+    const float scale = (float)fmax(view->max_speed, 1e-6);
     unsigned char *bytes = blob->bytes;
     memset(bytes, 0, STUDIO_FRAME_HEADER);
     memcpy(bytes, "SKF1", 4);
@@ -214,13 +218,44 @@ studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *s
     put_u32(bytes + 12, (uint32_t)solids->count);
     put_u32(bytes + 16, numbers.frame);
     put_u32(bytes + 20, numbers.solids);
-    memcpy(bytes + 24, &time, sizeof time);
-    memcpy(bytes + 32, &step, sizeof step);
+    memcpy(bytes + 24, &view->time, sizeof view->time);
+    memcpy(bytes + 32, &view->step, sizeof view->step);
     memcpy(bytes + 40, size, sizeof size);
     memcpy(bytes + 52, &scale, sizeof scale);
     put_u32(bytes + 56, numbers.scene);
+    put_u32(bytes + 60, view->material ? STUDIO_FRAME_MATERIALS : 0);
 
-    put_poses(bytes + STUDIO_FRAME_HEADER, world, solids, scene->domain.origin);
-    put_particles(bytes + positions, bytes + speeds, particles, dimension, size, scale);
+    put_poses(bytes + STUDIO_FRAME_HEADER, view, solids);
+    put_particles(bytes + positions, bytes + speeds, view, size, scale);
+    for (size_t p = 0; view->material && p < count; p++)
+        bytes[speeds + count + p] = (unsigned char)(view->material[p] & 255u);
     return blob;
+}
+
+static void body_of_world(void *context, int body, studio_body_pose *pose)
+{
+    selkie_body_state state;
+    if (selkie_world_body(context, body, &state) != SELKIE_OK)
+        return;
+    memcpy(pose->position, state.position, sizeof pose->position);
+    memcpy(pose->quaternion, state.quaternion, sizeof pose->quaternion);
+}
+
+studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers)
+{
+    /* selkie_world_attribute() would mark the positions as written by the caller, and the next step sort them anew. */
+    const sk_particles *particles = &world->step.particles;
+    const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    const studio_view view = {.scene = selkie_world_scene(world),
+                              .time = selkie_world_time(world),
+                              .step = (double)selkie_world_step_count(world),
+                              .count = particles->count,
+                              .position = particles->records ? particles->records[0].position : NULL,
+                              .velocity = particles->records ? particles->records[0].velocity : NULL,
+                              .stride = sizeof *particles->records,
+                              .material = material ? material->data : NULL,
+                              .max_speed = world->step.sums.max_speed,
+                              .body = body_of_world,
+                              .context = (void *)(uintptr_t)world};
+    return studio_view_blob(&view, solids, numbers);
 }

@@ -11,7 +11,8 @@
 enum {
     STUDIO_FRAME_HEADER = 64, /* bytes */
     STUDIO_POSE = 12,         /* floats: three rows of a matrix 3 x 4 */
-    STUDIO_MAX_SOLIDS = 4096
+    STUDIO_MAX_SOLIDS = 4096,
+    STUDIO_FRAME_MATERIALS = 1 /* flag: materials follow the speeds */
 };
 
 typedef struct studio_solid {
@@ -33,7 +34,26 @@ typedef struct studio_frame_numbers {
     uint32_t frame, solids, scene; /* numbers of the blobs that belong together */
 } studio_frame_numbers;
 
+typedef struct studio_body_pose {
+    double position[3]; /* m  of the centre of mass, in the scene */
+    double quaternion[4];
+} studio_body_pose;
+
+/* What a frame shows: a world, or a file of a run. */
+typedef struct studio_view {
+    const selkie_scene *scene;
+    double time, step; /* s, number */
+    int64_t count;
+    const float *position, *velocity; /* m relative to domain.origin, m/s; velocity may be NULL */
+    size_t stride;                    /* bytes from one particle to the next, of both */
+    const uint32_t *material;         /* NULL = one */
+    double max_speed;                 /* m/s  of a byte of 255 */
+    void (*body)(void *context, int body, studio_body_pose *pose); /* leaves a pose that it does not know */
+    void *context;
+} studio_view;
+
 /* The particles and the poses of the solids; NULL: no memory. */
+studio_blob *studio_view_blob(const studio_view *view, const studio_solids *solids, studio_frame_numbers numbers);
 studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers);
 
 #endif

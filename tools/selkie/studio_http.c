@@ -66,14 +66,13 @@ int studio_refuses(const studio_server *server, struct lws *socket, int wants_to
 static int find(const studio_server *server, const char *path, studio_transfer *transfer, const char **type)
 {
     *type = "application/json";
-    if (strcmp(path, "/api/scenes") == 0) {
-        *transfer = (studio_transfer){(const unsigned char *)server->scene_list, strlen(server->scene_list), 0};
-        return 1;
-    }
-    if (strcmp(path, "/api/schema") == 0) {
-        *transfer = (studio_transfer){(const unsigned char *)server->schema, strlen(server->schema), 0};
-        return 1;
-    }
+    const char *const tables[][2] = {
+        {"/api/scenes", server->scene_list}, {"/api/runs", server->run_list}, {"/api/schema", server->schema}};
+    for (int t = 0; t < 3; t++)
+        if (strcmp(path, tables[t][0]) == 0) {
+            *transfer = (studio_transfer){(const unsigned char *)tables[t][1], strlen(tables[t][1]), 0};
+            return 1;
+        }
     for (int i = 0; i < studio_file_count; i++)
         if (strcmp(studio_files[i].path, strcmp(path, "/") == 0 ? "/index.html" : path) == 0) {
             *transfer = (studio_transfer){studio_files[i].bytes, studio_files[i].length, 0};

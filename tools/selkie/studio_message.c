@@ -26,6 +26,8 @@ static const struct verb_info {
     int is_free; /* watchers may send it */
 } verbs[STUDIO_VERB_COUNT] = {
     [STUDIO_OPEN] = {"open", "scene", CONTENT_TEXT, STUDIO_MAX_NAME, 0},
+    [STUDIO_OPEN_RUN] = {"open_run", "run", CONTENT_TEXT, STUDIO_MAX_NAME, 0},
+    [STUDIO_SEEK] = {"seek", "frame", CONTENT_NUMBER, 10000000, 0},
     [STUDIO_LOAD] = {"load", "text", CONTENT_TEXT, STUDIO_MAX_MESSAGE, 0},
     [STUDIO_CHECK] = {"check", "text", CONTENT_TEXT, STUDIO_MAX_MESSAGE, 1},
     [STUDIO_RUN] = {"run", NULL, CONTENT_NONE, 0, 0},
@@ -35,6 +37,8 @@ static const struct verb_info {
     [STUDIO_SPEED] = {"speed", "value", CONTENT_NUMBER, 1000, 0},
     [STUDIO_CHANGE] = {"change", "change", CONTENT_OBJECT, STUDIO_MAX_CHANGE, 0},
     [STUDIO_RECORD] = {"record", NULL, CONTENT_NONE, 0, 1},
+    [STUDIO_DRAW] = {"draw", "drawn", CONTENT_OBJECT, STUDIO_MAX_CHANGE, 0},
+    [STUDIO_FLOW] = {"flow", NULL, CONTENT_NONE, 0, 1},
     [STUDIO_SEEN] = {"seen", "frame", CONTENT_NUMBER, 4294967295u, 1},
     [STUDIO_CONTROL] = {"control", NULL, CONTENT_NONE, 0, 1},
 };
@@ -89,7 +93,7 @@ static int take_content(studio_message *message, json_object *value, char *probl
                          size);
     case CONTENT_OBJECT: {
         if (type != json_type_object)
-            return refuse(problem, size, "the change must be an object");
+            return refuse(problem, size, "the value must be an object");
         const char *text = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN);
         return text ? take_text(message, text, strlen(text), problem, size) : refuse(problem, size, "no memory");
     }

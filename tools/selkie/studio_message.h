@@ -12,18 +12,22 @@ enum {
 };
 
 typedef enum studio_verb {
-    STUDIO_OPEN,    /* scene: name of a scene of the list */
-    STUDIO_LOAD,    /* text: a scene file, in place of the one that is open */
-    STUDIO_CHECK,   /* text: the same, checked only */
-    STUDIO_RUN,     /* until pause */
-    STUDIO_PAUSE,   /* */
-    STUDIO_STEP,    /* one step */
-    STUDIO_RESET,   /* back to the start */
-    STUDIO_SPEED,   /* value: simulated seconds a second; 0 = as fast as it goes */
-    STUDIO_CHANGE,  /* change: an element of a scene's `changes` */
-    STUDIO_RECORD,  /* asks for the scene with all changes so far */
-    STUDIO_SEEN,    /* frame: number of a frame that was drawn */
-    STUDIO_CONTROL, /* the sender becomes the controller */
+    STUDIO_OPEN,     /* scene: name of a scene of the list */
+    STUDIO_OPEN_RUN, /* run: name of a run of the list */
+    STUDIO_SEEK,     /* frame: of that run, from 0 */
+    STUDIO_LOAD,     /* text: a scene file, in place of the one that is open */
+    STUDIO_CHECK,    /* text: the same, checked only */
+    STUDIO_RUN,      /* until pause */
+    STUDIO_PAUSE,    /* */
+    STUDIO_STEP,     /* one step */
+    STUDIO_RESET,    /* back to the start */
+    STUDIO_SPEED,    /* value: simulated seconds a second; 0 = as fast as it goes */
+    STUDIO_CHANGE,   /* change: an element of a scene's `changes` */
+    STUDIO_RECORD,   /* asks for the scene with all changes so far */
+    STUDIO_DRAW,     /* drawn: an element of reduced.drawn; asks for its flow */
+    STUDIO_FLOW,     /* asks for the velocity of the flow */
+    STUDIO_SEEN,     /* frame: number of a frame that was drawn */
+    STUDIO_CONTROL,  /* the sender becomes the controller */
     STUDIO_VERB_COUNT
 } studio_verb;
 

@@ -391,8 +391,9 @@ studio_server *studio_server_open(const studio_server_options *options, char *pr
     server->exchange = options->exchange;
     server->scratch = malloc(LWS_PRE + STUDIO_FRAGMENT);
     server->scene_list = list_scenes(options->scenes);
+    server->run_list = list_scenes(options->runs);
     server->schema = write_schema();
-    if (!server->scratch || !server->scene_list || !server->schema) {
+    if (!server->scratch || !server->scene_list || !server->run_list || !server->schema) {
         studio_server_close(server);
         return NULL;
     }
@@ -437,6 +438,7 @@ void studio_server_close(studio_server *server)
         lws_context_destroy(server->context);
     free(server->scratch);
     free(server->scene_list);
+    free(server->run_list);
     free(server->schema);
     free(server);
 }

@@ -12,7 +12,7 @@ typedef struct studio_server studio_server;
 typedef struct studio_server_options {
     int port; /* 0 = any that is free */
     const char *token;
-    const known_scenes *scenes;
+    const known_scenes *scenes, *runs;
     studio_exchange *exchange;
 } studio_server_options;
 

@@ -42,8 +42,8 @@ struct studio_server {
     uint32_t last_number;
     int connections;
     volatile int stop;
-    unsigned char *scratch; /* [LWS_PRE + STUDIO_FRAGMENT] */
-    char *scene_list;       /* JSON */
+    unsigned char *scratch;      /* [LWS_PRE + STUDIO_FRAGMENT] */
+    char *scene_list, *run_list; /* JSON */
     char *schema;
     char policy[512]; /* content security policy */
 };

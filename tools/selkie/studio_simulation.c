@@ -4,7 +4,7 @@
 
 #include "selkie_config.h"
 
-#if SELKIE_HAVE_JSON && SELKIE_HAVE_WEBSOCKETS
+#if SELKIE_HAVE_JSON
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +14,8 @@
 #include <omp.h>
 
 #include "base/timer.h"
+#include "studio_field.h"
+#include "studio_run.h"
 #include "studio_text.h"
 #include "studio_world.h"
 
@@ -22,9 +24,10 @@ static const double frame_interval = 1.0 / 60, state_interval = 0.05, longest_de
 struct studio_simulation {
     pthread_t thread;
     studio_exchange *exchange;
-    const known_scenes *scenes;
+    const known_scenes *scenes, *runs;
     char *first;
     studio_world studio;
+    studio_run run; /* without frames: the world is shown */
     studio_state state;
     char message[1024];
     uint32_t state_number;
@@ -40,9 +43,22 @@ static double now(void)
     return sk_wall_ms() / 1000;
 }
 
+static int shows_run(const studio_simulation *s)
+{
+    return s->run.frames.count > 0;
+}
+
+/* s  of what is shown */
+static double shown_time(const studio_simulation *s)
+{
+    if (shows_run(s))
+        return (double)s->run.at / selkie_world_scene(s->studio.world)->time.fps;
+    return s->studio.world ? selkie_world_time(s->studio.world) : 0;
+}
+
 static void count_anew(studio_simulation *s)
 {
-    s->base_time = s->rate_time = s->studio.world ? selkie_world_time(s->studio.world) : 0;
+    s->base_time = s->rate_time = shown_time(s);
     s->base_wall = s->rate_wall = now();
     s->state.is_behind = 0;
 }
@@ -73,6 +89,18 @@ static void publish_scene(studio_simulation *s)
     count_anew(s);
 }
 
+static studio_blob *make_frame(studio_simulation *s)
+{
+    selkie_error error = {0};
+    studio_blob *blob = NULL;
+    if (!shows_run(s))
+        return studio_frame_blob(s->studio.world, &s->studio.solids, s->studio.numbers);
+    if (studio_run_blob(&s->run, selkie_world_scene(s->studio.world), &s->studio.solids, s->studio.numbers, &blob,
+                        &s->state.run_time, &error) != SELKIE_OK)
+        say(s, error.message);
+    return blob;
+}
+
 static int frame_is_wanted(studio_simulation *s)
 {
     pthread_mutex_lock(&s->exchange->lock);
@@ -89,13 +117,14 @@ static void publish(studio_simulation *s)
     if (s->studio.world && s->frame_is_old && (is_still || wall - s->frame_wall >= frame_interval) &&
         frame_is_wanted(s)) {
         s->studio.numbers.frame++;
-        studio_publish(s->exchange, STUDIO_FRAME,
-                       studio_frame_blob(s->studio.world, &s->studio.solids, s->studio.numbers));
+        studio_publish(s->exchange, STUDIO_FRAME, make_frame(s));
         s->frame_wall = wall;
         s->frame_is_old = 0;
     }
     if (s->state_is_old && (is_still || wall - s->state_wall >= state_interval)) {
         s->state.message = s->message;
+        s->state.run_frames = (int64_t)s->run.frames.count;
+        s->state.run_frame = s->run.at;
         studio_publish(s->exchange, STUDIO_STATE, studio_state_blob(&s->studio, &s->state, ++s->state_number));
         s->state_wall = wall;
         s->state_is_old = 0;
@@ -104,26 +133,61 @@ static void publish(studio_simulation *s)
 
 /* --- Commands --- */
 
-static const char *path_of(const studio_simulation *s, const char *name)
+static const char *path_of(const known_scenes *list, const char *name)
 {
-    for (size_t i = 0; i < s->scenes->count; i++)
-        if (strcmp(s->scenes->items[i].name, name) == 0)
-            return s->scenes->items[i].path;
+    for (size_t i = 0; list && i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return list->items[i].path;
     return NULL;
+}
+
+static selkie_code refuse(selkie_error *error, const char *why)
+{
+    snprintf(error->message, sizeof error->message, "%s", why);
+    return error->code = SELKIE_ERROR_INPUT;
 }
 
 static selkie_code open_scene(studio_simulation *s, const char *name, selkie_error *error)
 {
-    const char *path = path_of(s, name);
-    if (!path) {
-        error->code = SELKIE_ERROR_INPUT;
-        snprintf(error->message, sizeof error->message, "there is no scene of that name");
-        return error->code;
-    }
+    const char *path = path_of(s->scenes, name);
+    if (!path)
+        return refuse(error, "there is no scene of that name");
     selkie_code code = studio_world_open(&s->studio, name, path, error);
-    if (code == SELKIE_OK)
+    if (code == SELKIE_OK) {
+        studio_run_close(&s->run);
         publish_scene(s);
+    }
     return code;
+}
+
+/* The world of a run's scene stands at its start; the frames are those of the files. */
+static selkie_code open_run(studio_simulation *s, const char *name, selkie_error *error)
+{
+    studio_run run;
+    const char *path = path_of(s->runs, name);
+    if (!path)
+        return refuse(error, "there is no run of that name");
+    selkie_code code = studio_run_open(&run, path, error);
+    if (code != SELKIE_OK)
+        return code;
+    code = studio_world_open(&s->studio, name, path, error);
+    if (code != SELKIE_OK) {
+        studio_run_close(&run);
+        return code;
+    }
+    studio_run_close(&s->run);
+    s->run = run;
+    publish_scene(s);
+    return SELKIE_OK;
+}
+
+static void seek(studio_simulation *s, int64_t frame)
+{
+    const int64_t last = (int64_t)s->run.frames.count - 1;
+    s->run.at = frame < 0 ? 0 : frame > last ? last : frame;
+    s->state.is_finished = s->run.at == last;
+    s->frame_is_old = s->state_is_old = 1;
+    count_anew(s);
 }
 
 static selkie_code reset(studio_simulation *s, selkie_error *error)
@@ -132,14 +196,29 @@ static selkie_code reset(studio_simulation *s, selkie_error *error)
     char *text = s->studio.text ? strndup(s->studio.text, s->studio.text_length) : NULL;
     selkie_code code = studio_world_replace(&s->studio, text ? text : "", text ? s->studio.text_length : 0, error);
     free(text);
-    if (code == SELKIE_OK)
+    if (code == SELKIE_OK) {
+        studio_run_close(&s->run);
         publish_scene(s);
+    }
     return code;
+}
+
+/* The next frame of a run. */
+static void take_frame(studio_simulation *s)
+{
+    s->state.is_finished = s->run.at + 1 >= (int64_t)s->run.frames.count;
+    s->run.at += !s->state.is_finished;
+    s->state.is_running &= !s->state.is_finished;
+    s->frame_is_old = s->state_is_old = 1;
 }
 
 static void take_step(studio_simulation *s)
 {
     selkie_error error = {0};
+    if (shows_run(s)) {
+        take_frame(s);
+        return;
+    }
     selkie_world *world = s->studio.world;
     if (selkie_world_step(world, &error) != SELKIE_OK) {
         s->state.is_running = 0;
@@ -176,12 +255,18 @@ static void check(studio_simulation *s, const studio_order *command)
     studio_answer(s->exchange, command->sender, studio_check_blob(&error));
 }
 
+static selkie_code draw(studio_simulation *s, const studio_order *command, selkie_error *error)
+{
+    studio_blob *blob;
+    const selkie_code code =
+        studio_drawing_blob(&s->studio, command->message.text, command->message.length, &blob, error);
+    studio_answer(s->exchange, command->sender, blob);
+    return code;
+}
+
 static selkie_code need_world(const studio_simulation *s, selkie_error *error)
 {
-    if (s->studio.world)
-        return SELKIE_OK;
-    snprintf(error->message, sizeof error->message, "no scene is open");
-    return error->code = SELKIE_ERROR_INPUT;
+    return s->studio.world ? SELKIE_OK : refuse(error, "no scene is open");
 }
 
 static void set_running(studio_simulation *s, int is_running)
@@ -197,6 +282,8 @@ static selkie_code obey(studio_simulation *s, const studio_order *command, selki
     switch (message->verb) {
     case STUDIO_OPEN:
         return open_scene(s, message->text, error);
+    case STUDIO_OPEN_RUN:
+        return open_run(s, message->text, error);
     case STUDIO_CHECK:
         check(s, command);
         return SELKIE_OK;
@@ -213,13 +300,23 @@ static selkie_code obey(studio_simulation *s, const studio_order *command, selki
     switch (message->verb) {
     case STUDIO_LOAD: {
         const selkie_code code = studio_world_replace(&s->studio, message->text, message->length, error);
-        if (code == SELKIE_OK)
+        if (code == SELKIE_OK) {
+            studio_run_close(&s->run);
             publish_scene(s);
+        }
         studio_answer(s->exchange, command->sender, studio_check_blob(error));
         return SELKIE_OK;
     }
+    case STUDIO_SEEK:
+        if (!shows_run(s))
+            return refuse(error, "no run is open");
+        set_running(s, 0);
+        seek(s, message->frame);
+        return SELKIE_OK;
     case STUDIO_RUN:
     case STUDIO_PAUSE:
+        if (shows_run(s) && message->verb == STUDIO_RUN && s->state.is_finished)
+            seek(s, 0);
         set_running(s, message->verb == STUDIO_RUN);
         return SELKIE_OK;
     case STUDIO_STEP:
@@ -227,9 +324,20 @@ static selkie_code obey(studio_simulation *s, const studio_order *command, selki
         take_step(s);
         return SELKIE_OK;
     case STUDIO_RESET:
-        return reset(s, error);
+        if (!shows_run(s))
+            return reset(s, error);
+        set_running(s, 0);
+        seek(s, 0);
+        return SELKIE_OK;
     case STUDIO_CHANGE:
+        if (shows_run(s))
+            return refuse(error, "this run was made before and cannot be steered: open its scene");
         return change(s, command, error);
+    case STUDIO_DRAW:
+        return draw(s, command, error);
+    case STUDIO_FLOW:
+        studio_answer(s->exchange, command->sender, studio_field_blob(s->studio.world, STUDIO_FIELD_FLOW));
+        return SELKIE_OK;
     case STUDIO_RECORD:
         studio_answer(s->exchange, command->sender, studio_record_blob(&s->studio));
         return SELKIE_OK;
@@ -245,10 +353,10 @@ static double time_to_wait(studio_simulation *s)
 {
     if (!s->state.is_running || !(s->state.speed > 0))
         return 0;
-    const double ahead = (selkie_world_time(s->studio.world) - s->base_time) / s->state.speed - (now() - s->base_wall);
+    const double ahead = (shown_time(s) - s->base_time) / s->state.speed - (now() - s->base_wall);
     const int behind = ahead < -longest_debt;
     if (behind) { /* what was missed is not made up for */
-        s->base_time = selkie_world_time(s->studio.world);
+        s->base_time = shown_time(s);
         s->base_wall = now();
     }
     s->state.is_behind = behind || (s->state.is_behind && ahead < 0);
@@ -296,7 +404,7 @@ static int await(studio_simulation *s, studio_order *command, int *got)
 
 static void measure_rate(studio_simulation *s)
 {
-    const double wall = now(), time = selkie_world_time(s->studio.world);
+    const double wall = now(), time = shown_time(s);
     if (wall - s->rate_wall < 0.5)
         return;
     s->state.rate = (time - s->rate_time) / (wall - s->rate_wall);
@@ -304,50 +412,71 @@ static void measure_rate(studio_simulation *s)
     s->rate_wall = wall;
 }
 
-static void *work(void *context)
+static void begin(studio_simulation *s)
 {
-    studio_simulation *s = context;
+    selkie_error error = {0};
     if (s->studio.threads)
         omp_set_num_threads(s->studio.threads);
-    selkie_error error = {0};
     s->state_is_old = 1;
     if (s->first && open_scene(s, s->first, &error) != SELKIE_OK)
         say(s, error.message);
     publish(s);
+}
 
+/* A command, or a step that is due; then what is to be published. */
+static void take_turn(studio_simulation *s, studio_order *command)
+{
+    selkie_error error = {0};
+    if (command) {
+        if (obey(s, command, &error) != SELKIE_OK)
+            studio_answer(s->exchange, command->sender,
+                          studio_problem(studio_verb_name(command->message.verb), error.message));
+        studio_message_free(&command->message);
+    } else if (s->state.is_running && !(time_to_wait(s) > 0)) {
+        take_step(s);
+        measure_rate(s);
+    }
+    publish(s);
+}
+
+static void *work(void *context)
+{
+    studio_simulation *s = context;
     studio_order command;
     int got;
-    while (await(s, &command, &got)) {
-        if (got) {
-            memset(&error, 0, sizeof error);
-            if (obey(s, &command, &error) != SELKIE_OK)
-                studio_answer(s->exchange, command.sender,
-                              studio_problem(studio_verb_name(command.message.verb), error.message));
-            studio_message_free(&command.message);
-        } else if (s->state.is_running && !(time_to_wait(s) > 0)) {
-            take_step(s);
-            measure_rate(s);
-        }
-        publish(s);
-    }
-    studio_world_close(&s->studio);
+    begin(s);
+    while (await(s, &command, &got))
+        take_turn(s, got ? &command : NULL);
     return NULL;
 }
 
-studio_simulation *studio_simulation_start(studio_exchange *exchange, const known_scenes *scenes, const char *first,
-                                           int threads)
+static studio_simulation *create(studio_exchange *exchange, const studio_simulation_options *options)
 {
     studio_simulation *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->exchange = exchange;
-    s->scenes = scenes;
-    s->first = first ? strdup(first) : NULL;
-    s->studio.threads = threads;
+    s->scenes = options->scenes;
+    s->runs = options->runs;
+    s->first = options->first ? strdup(options->first) : NULL;
+    s->studio.threads = options->threads;
     s->state.speed = 1;
-    if (pthread_create(&s->thread, NULL, work, s)) {
-        free(s->first);
-        free(s);
+    return s;
+}
+
+static void destroy(studio_simulation *simulation)
+{
+    studio_world_close(&simulation->studio);
+    studio_run_close(&simulation->run);
+    free(simulation->first);
+    free(simulation);
+}
+
+studio_simulation *studio_simulation_start(studio_exchange *exchange, const studio_simulation_options *options)
+{
+    studio_simulation *s = create(exchange, options);
+    if (s && pthread_create(&s->thread, NULL, work, s)) {
+        destroy(s);
         return NULL;
     }
     return s;
@@ -359,8 +488,33 @@ void studio_simulation_stop(studio_simulation *simulation)
         return;
     studio_quit(simulation->exchange);
     pthread_join(simulation->thread, NULL);
-    free(simulation->first);
-    free(simulation);
+    destroy(simulation);
+}
+
+/* --- Without a thread of its own --- */
+
+studio_simulation *studio_simulation_open(studio_exchange *exchange, const studio_simulation_options *options)
+{
+    studio_simulation *s = create(exchange, options);
+    if (s)
+        begin(s);
+    return s;
+}
+
+double studio_simulation_turn(studio_simulation *s)
+{
+    studio_exchange *exchange = s->exchange;
+    studio_order command;
+    const int got = exchange->command_count > 0;
+    if (got) {
+        command = exchange->commands[0];
+        memmove(exchange->commands, exchange->commands + 1,
+                (size_t)(--exchange->command_count) * sizeof *exchange->commands);
+    }
+    take_turn(s, got ? &command : NULL);
+    if (exchange->command_count)
+        return 0;
+    return s->state.is_running ? time_to_wait(s) : -1;
 }
 
 #endif

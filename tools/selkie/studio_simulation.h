@@ -7,10 +7,20 @@
 
 typedef struct studio_simulation studio_simulation;
 
-/* Starts the thread. `scenes` must outlive it. `first` is the name of the scene to open, or NULL. */
-studio_simulation *studio_simulation_start(studio_exchange *exchange, const known_scenes *scenes, const char *first,
-                                           int threads);
+typedef struct studio_simulation_options {
+    const known_scenes *scenes, *runs; /* must outlive it */
+    const char *first;                 /* name of the scene to open, or NULL */
+    int threads;                       /* 0 = all cores */
+} studio_simulation_options;
+
+/* Starts the thread. */
+studio_simulation *studio_simulation_start(studio_exchange *exchange, const studio_simulation_options *options);
 /* Ends the thread after the step that it is in. */
 void studio_simulation_stop(studio_simulation *simulation);
+
+/* The same without a thread: the caller gives it turns. A turn takes a command or a step; it returns the seconds until
+ * the next step is due, -1 where only a command makes a difference. */
+studio_simulation *studio_simulation_open(studio_exchange *exchange, const studio_simulation_options *options);
+double studio_simulation_turn(studio_simulation *simulation);
 
 #endif

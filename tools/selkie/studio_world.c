@@ -3,7 +3,7 @@
 
 #include "selkie_config.h"
 
-#if SELKIE_HAVE_JSON && SELKIE_HAVE_WEBSOCKETS
+#if SELKIE_HAVE_JSON
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,15 +58,29 @@ static selkie_code parse(const studio_world *studio, const char *text, size_t le
 }
 
 /* The scene that a change is read with: the meaning of its keys depends on it. */
-static selkie_code make_head(studio_world *fresh, const selkie_scene *scene, selkie_error *error)
+static selkie_code make_head(studio_world *studio, const selkie_scene *scene, selkie_error *error)
 {
     selkie_scene without = *scene;
     char *text;
+    size_t length;
     without.change_count = 0;
-    SK_TRY(sk_scene_text_of(&without, NULL, &text, &fresh->head_length, error));
-    fresh->head = strndup(text, fresh->head_length);
+    SK_TRY(sk_scene_text_of(&without, NULL, &text, &length, error));
+    char *head = strndup(text, length);
     sk_release(NULL, text);
-    return fresh->head ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+    if (!head)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+    free(studio->head);
+    studio->head = head;
+    studio->head_length = length;
+    return SELKIE_OK;
+}
+
+/* Does a change add or remove an element, so that later ones can name it or no longer? */
+static int changes_names(const selkie_change_def *change)
+{
+    return change->kind != SELKIE_CHANGE_GRAVITY && change->kind != SELKIE_CHANGE_MOVE &&
+           change->kind != SELKIE_CHANGE_PUSH && change->kind != SELKIE_CHANGE_STEP &&
+           change->kind != SELKIE_CHANGE_LIQUID && change->kind != SELKIE_CHANGE_CLEAR;
 }
 
 /* Makes the world of `fresh`, whose text, name, folder and files are there. */
@@ -200,8 +214,11 @@ selkie_code studio_world_change(studio_world *studio, const char *json, size_t l
     SK_TRY(parse_change(studio, json, length, &scene, error));
     const selkie_change_def *change = &scene->changes[0];
     const selkie_code code = selkie_world_change(studio->world, change, report, error);
-    *solid = code == SELKIE_OK && (change->kind == SELKIE_CHANGE_OBSTACLE ||
-                                   (change->kind == SELKIE_CHANGE_REMOVE && change->list == SELKIE_LIST_OBSTACLES));
+    if (code == SELKIE_OK && changes_names(change))
+        make_head(studio, selkie_world_scene(studio->world), NULL);
+    *solid = code == SELKIE_OK && (change->kind == SELKIE_CHANGE_OBSTACLE || change->kind == SELKIE_CHANGE_BODY ||
+                                   (change->kind == SELKIE_CHANGE_REMOVE &&
+                                    (change->list == SELKIE_LIST_OBSTACLES || change->list == SELKIE_LIST_BODIES)));
     selkie_scene_free(scene);
     return code;
 }
@@ -271,6 +288,29 @@ static void put_columns(studio_text *text, const selkie_world *world)
     fputc(']', text->stream);
 }
 
+static void open_list(studio_text *text, const char *key)
+{
+    studio_text_key(text, key);
+    fputc('[', text->stream);
+}
+
+/* Labels of what a page offers by name. */
+static void put_names(studio_text *text, const selkie_scene *scene)
+{
+    open_list(text, "materials");
+    for (int m = 0; m < scene->material_count; m++)
+        studio_text_string(text, NULL, scene->materials[m].name);
+    fputc(']', text->stream);
+    open_list(text, "bodies");
+    for (int b = 0; b < scene->body_count; b++)
+        studio_text_string(text, NULL, scene->bodies[b].name);
+    fputc(']', text->stream);
+    open_list(text, "modes");
+    for (int m = 0; m < scene->reduced.drawn_count; m++)
+        studio_text_string(text, NULL, scene->reduced.drawn[m].name);
+    fputc(']', text->stream);
+}
+
 /* The speed of a fall through most of the domain: a colour has the same speed in every frame. */
 static double natural_speed(const selkie_scene *scene)
 {
@@ -312,6 +352,7 @@ studio_blob *studio_scene_blob(const studio_world *studio)
     studio_text_number(&text, "natural_speed", natural_speed(scene));
     studio_text_number(&text, "end", studio->end);
     studio_text_number(&text, "fps", scene->time.fps);
+    put_names(&text, scene);
     put_columns(&text, studio->world);
     studio_text_string(&text, "text", studio->text);
     fputc('}', text.stream);
@@ -353,7 +394,9 @@ studio_blob *studio_state_blob(const studio_world *studio, const studio_state *s
     studio_text_string(&text, "message", state->message);
     if (world) {
         studio_text_number(&text, "scene", studio->numbers.scene);
-        studio_text_number(&text, "time", selkie_world_time(world));
+        studio_text_number(&text, "time", state->run_frames ? state->run_time : selkie_world_time(world));
+        studio_text_number(&text, "run_frames", (double)state->run_frames);
+        studio_text_number(&text, "run_frame", (double)state->run_frame);
         studio_text_number(&text, "step", (double)selkie_world_step_count(world));
         studio_text_number(&text, "particles", (double)selkie_world_particle_count(world));
         studio_text_number(&text, "changes", selkie_world_record(world)->change_count);

@@ -16,7 +16,7 @@ typedef struct studio_world {
     char **files;   /* that the file on disk names: no others can be used */
     int file_count; /* */
     double end;     /* s  of the scene; the world goes on beyond it */
-    char *head;     /* the scene without changes: each change is read with it */
+    char *head;     /* the scene of now without changes: each change is read with it */
     size_t head_length;
     int threads; /* 0 = all cores */
     studio_solids solids;
@@ -46,6 +46,8 @@ typedef struct studio_state {
     double speed; /* simulated seconds a second that are wished for; 0 = all it can */
     double rate;  /* and that are reached */
     const char *message;
+    int64_t run_frames, run_frame; /* of a run that was made before; 0 frames: none is shown */
+    double run_time;               /* s  of that frame */
 } studio_state;
 studio_blob *studio_state_blob(const studio_world *studio, const studio_state *state, uint32_t number);
 

@@ -333,8 +333,9 @@ selkie_code SK_DIM(sk_fitted_deform)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int block = 1; block <= step->grid.particle_blocks; block++) {
         const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+        const int near_wall = sk_is_near_wall(&kick, block);
         for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
-            sk_kick_point(&kick, block, frame.fitted->change + 3 * (size_t)p, &frame.records[p]);
+            sk_kick_point(&kick, block, near_wall, frame.fitted->change + 3 * (size_t)p, &frame.records[p]);
     }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 256)
     for (int64_t p = 0; p < step->particles.count; p++)

@@ -71,8 +71,23 @@ SK_KICK_INLINE void sk_touch_obstacles(const sk_point_kick *kick, sk_particle *p
     sk_solid_touch(&contact, SELKIE_DIM, point->velocity);
 }
 
-/* Changes the velocity of a point of a block by its acceleration (m/s2) and by forces from outside. */
-SK_KICK_INLINE void sk_kick_point(const sk_point_kick *kick, int block, const float acceleration[3], sk_particle *point)
+/* Can points of a block touch a wall? */
+SK_KICK_INLINE int sk_is_near_wall(const sk_point_kick *kick, int block)
+{
+    const sk_grid *grid = &kick->step->grid;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const double low = grid->corner[d] + grid->coordinates[block][d] * SK_BLOCK_N * grid->cell_size;
+        const double high = low + SK_BLOCK_N * grid->cell_size, gap = kick->reach + 1e-3 * grid->cell_size;
+        if (low < grid->low[d] + gap || high > grid->high[d] - gap)
+            return 1;
+    }
+    return 0;
+}
+
+/* Changes the velocity of a point of a block by its acceleration (m/s2) and by forces from outside. `near_wall`: of its
+ * block. */
+SK_KICK_INLINE void sk_kick_point(const sk_point_kick *kick, int block, int near_wall, const float acceleration[3],
+                                  sk_particle *point)
 {
     for (int d = 0; d < SELKIE_DIM; d++)
         point->velocity[d] += kick->time * acceleration[d] + kick->gain[d];
@@ -85,7 +100,8 @@ SK_KICK_INLINE void sk_kick_point(const sk_point_kick *kick, int block, const fl
     if (kick->step->solids.obstacle_count &&
         kick->step->solids.clearance[block] * (float)kick->step->grid.cell_size < kick->reach)
         sk_touch_obstacles(kick, point);
-    sk_touch_walls(kick, point);
+    if (near_wall)
+        sk_touch_walls(kick, point);
 }
 
 #endif

@@ -14,30 +14,177 @@ enum { PAD = 4, TILE = SK_BRICK_TILE + PAD };
 
 typedef uint32_t lane_bits __attribute__((vector_size(16)));
 
-/* Copies a component of the sites of a brick and its halo. */
-static void load_tile(const sk_rest_shape *rest, int brick, const float *values, int components, int c, float *tile)
+/* Copies the components of the sites of a brick and its halo. */
+static void load_tile(const sk_rest_shape *rest, int brick, const float *values, int components, float (*tile)[TILE])
 {
+    const size_t next = SK_BRICK_SITES;
     for (int tz = 0; tz < SK_BRICK_TILE_NZ; tz++)
         for (int ty = 0; ty < SK_BRICK_TILE_N; ty++) {
             const int y = ty - 1, z = SELKIE_DIM == 3 ? tz - 1 : 0;
             const int by = y < 0 ? 0 : y < SK_BRICK_N ? 1 : 2, bz = z < 0 ? 0 : z < SK_BRICK_N ? 1 : 2;
             const int32_t *around = rest->around[brick] + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0);
             const size_t row = (size_t)(SK_BRICK_N * ((y & SK_BRICK_MASK) + SK_BRICK_N * (z & SK_BRICK_MASK)));
-            const float *from[3];
-            float *to = tile + SK_BRICK_TILE_N * (ty + SK_BRICK_TILE_N * tz);
-            for (int b = 0; b < 3; b++)
-                from[b] = values + ((size_t)around[b] * (size_t)components + (size_t)c) * SK_BRICK_SITES + row;
-            to[0] = from[0][SK_BRICK_N - 1];
-            memcpy(to + 1, from[1], SK_BRICK_N * sizeof *to);
-            to[SK_BRICK_N + 1] = from[2][0];
+            const size_t step = (size_t)components * SK_BRICK_SITES;
+            const float *low = values + (size_t)around[0] * step + row + SK_BRICK_N - 1;
+            const float *middle = values + (size_t)around[1] * step + row,
+                        *high = values + (size_t)around[2] * step + row;
+            float *to = tile[0] + SK_BRICK_TILE_N * (ty + SK_BRICK_TILE_N * tz);
+            for (int c = 0; c < components; c++, low += next, middle += next, high += next, to += TILE) {
+                to[0] = *low;
+                f4_store(to + 1, f4_load(middle));
+                f4_store(to + 1 + SK_LANES, f4_load(middle + SK_LANES));
+                to[SK_BRICK_N + 1] = *high;
+            }
         }
 }
 
 /* Weight of bond n, 0 in lanes without that bond. */
-INLINE f4 weight_of(int n, int full, lane_bits bonds)
+INLINE f4 weight_of(int n, lane_bits bonds)
 {
-    const f4 weight = sk_four(SK_DIM(sk_rest_weight)(n));
-    return full ? weight : sk_choose((sk_lane_mask)((bonds & (1u << n)) != 0), weight, sk_four(0.0f));
+    return sk_choose((sk_lane_mask)((bonds & (1u << n)) != 0), sk_four(SK_DIM(sk_rest_weight)(n)), sk_four(0.0f));
+}
+
+/* --- Sums over the bonds of points inside a body ---
+ *
+ * Weights are products: w(o) = g(x) g(y) g(z) / e with g(0) = 1, g(1) = g(-1) = e, the weight across edges. Sums over
+ * all bonds are then filters along x, y and z: `smooth` adds up g f, `rise` adds up g o f. */
+
+enum {
+    ROWS = SK_BRICK_TILE_N * SK_BRICK_TILE_NZ, /* of a tile; a filter along x makes them SK_BRICK_N long */
+    ALONG_X = ROWS * SK_BRICK_N,
+    ALONG_Y = SK_BRICK_N * SK_BRICK_N * SK_BRICK_TILE_NZ
+};
+
+typedef struct filter_x {
+    float smooth[ALONG_X], rise[ALONG_X];
+} filter_x;
+
+static const float edge = SK_REST_ACROSS_EDGES;
+
+/* before + e (low + high), and e (high - low) added to it. */
+INLINE f4 smooth_of(f4 low, f4 middle, f4 high)
+{
+    return f4_multiply_add(sk_four(edge), low + high, middle);
+}
+
+INLINE f4 rise_of(f4 low, f4 high)
+{
+    return edge * (high - low);
+}
+
+static void filter_along_x(const float *tile, filter_x *to)
+{
+    for (int row = 0; row < ROWS; row++)
+        for (int x = 0; x < SK_BRICK_N; x += SK_LANES) {
+            const float *from = tile + SK_BRICK_TILE_N * row + x;
+            const f4 low = f4_load(from), middle = f4_load(from + 1), high = f4_load(from + 2);
+            f4_store(to->smooth + SK_BRICK_N * row + x, smooth_of(low, middle, high));
+            f4_store(to->rise + SK_BRICK_N * row + x, rise_of(low, high));
+        }
+}
+
+/* A value of the filtered rows at y, four sites; `at` counts sites of the result. */
+INLINE const float *across_y(const float *rows, int at)
+{
+    const int plane = at / (SK_BRICK_N * SK_BRICK_N), rest = at % (SK_BRICK_N * SK_BRICK_N);
+    return rows + SK_BRICK_N * SK_BRICK_TILE_N * plane + rest;
+}
+
+INLINE f4 smooth_y(const float *rows, int at)
+{
+    const float *from = across_y(rows, at);
+    return smooth_of(f4_load(from), f4_load(from + SK_BRICK_N), f4_load(from + 2 * SK_BRICK_N));
+}
+
+INLINE f4 rise_y(const float *rows, int at)
+{
+    const float *from = across_y(rows, at);
+    return rise_of(f4_load(from), f4_load(from + 2 * SK_BRICK_N));
+}
+
+/* Along z, over planes of SK_BRICK_N^2 sites; in 2D there is one plane. */
+INLINE f4 smooth_z(const float *planes, int at)
+{
+    enum { PLANE = SK_BRICK_N * SK_BRICK_N };
+    const float *from = planes + at;
+    return SELKIE_DIM == 2 ? f4_load(from) : smooth_of(f4_load(from), f4_load(from + PLANE), f4_load(from + 2 * PLANE));
+}
+
+INLINE f4 rise_z(const float *planes, int at)
+{
+    enum { PLANE = SK_BRICK_N * SK_BRICK_N };
+    return rise_of(f4_load(planes + at), f4_load(planes + at + 2 * PLANE));
+}
+
+/* Sum of w f, less the point's own value: all filters smooth. */
+static void sum_bonds(const float *tile, float *sums)
+{
+    filter_x along;
+    float planes[ALONG_Y];
+    filter_along_x(tile, &along);
+    for (int at = 0; at < ALONG_Y; at += SK_LANES)
+        f4_store(planes + at, smooth_y(along.smooth, at));
+    for (int at = 0; at < SK_BRICK_SITES; at += SK_LANES)
+        f4_store(sums + at, (1.0f / edge) * smooth_z(planes, at));
+}
+
+/* Sums of w f o along the axes. */
+static void sum_rises(const float *tile, float (*sums)[SK_BRICK_SITES])
+{
+    filter_x along;
+    float planes[3][ALONG_Y];
+    filter_along_x(tile, &along);
+    for (int at = 0; at < ALONG_Y; at += SK_LANES) {
+        f4_store(planes[0] + at, smooth_y(along.rise, at));
+        f4_store(planes[1] + at, rise_y(along.smooth, at));
+        if (SELKIE_DIM == 3)
+            f4_store(planes[2] + at, smooth_y(along.smooth, at));
+    }
+    for (int at = 0; at < SK_BRICK_SITES; at += SK_LANES) {
+        f4_store(sums[0] + at, (1.0f / edge) * smooth_z(planes[0], at));
+        f4_store(sums[1] + at, (1.0f / edge) * smooth_z(planes[1], at));
+        if (SELKIE_DIM == 3)
+            f4_store(sums[SELKIE_DIM - 1] + at, (1.0f / edge) * rise_z(planes[2], at));
+    }
+}
+
+/* A site of the brick in the middle of its points, whose place values count from; -1 = no point inside a body. */
+static int find_inner_site(const sk_rest_shape *rest, int brick)
+{
+    for (int n = 0; n < SK_BRICK_SITES; n++) {
+        const int site = (n + SK_BRICK_SITES / 2) % SK_BRICK_SITES;
+        if (rest->bonds[(size_t)brick * SK_BRICK_SITES + (size_t)site] == SK_REST_FULL)
+            return site;
+    }
+    return -1;
+}
+
+/* A site with a point. */
+static int find_any_site(const sk_rest_shape *rest, int brick)
+{
+    int site = 0;
+    while (site < SK_BRICK_SITES - 1 && !rest->bonds[(size_t)brick * SK_BRICK_SITES + (size_t)site])
+        site++;
+    return site;
+}
+
+INLINE int tile_site_of(int local)
+{
+    return sk_rest_tile_site(local & SK_BRICK_MASK, local >> SK_BRICK_LOG & SK_BRICK_MASK, local >> (2 * SK_BRICK_LOG));
+}
+
+/* Along axis d: displacements against the rest shape, from that of an inner site. They are small where a body has not
+ * turned, and offsets are exact. */
+static void shift_tile(float *tile, int site, int d, float spacing)
+{
+    const int own = site >> (d * SK_BRICK_LOG) & SK_BRICK_MASK;
+    const float from = tile[tile_site_of(site)];
+    for (int row = 0; row < ROWS; row++)
+        for (int x = 0; x < SK_BRICK_TILE_N; x++) {
+            const int at = d == 0 ? x : d == 1 ? row % SK_BRICK_TILE_N : row / SK_BRICK_TILE_N;
+            float *to = tile + SK_BRICK_TILE_N * row + x;
+            *to = (*to - from) - spacing * (float)(at - 1 - own);
+        }
 }
 
 /* --- Stress --- */
@@ -45,11 +192,21 @@ INLINE f4 weight_of(int n, int full, lane_bits bonds)
 typedef struct stress_frame {
     sk_rest_shape *rest;
     float dt, spacing, per_spacing;
-    float tile[SELKIE_DIM][TILE]; /* m  positions */
+    float tile[SELKIE_DIM][TILE];                        /* m  positions */
+    float rises[SELKIE_DIM][SELKIE_DIM][SK_BRICK_SITES]; /* m  sums of w u o^T, of points inside a body */
 } stress_frame;
 
+/* F - 1 of four points inside a body. */
+INLINE void fit_inside(const stress_frame *frame, size_t local, f4 *deformation)
+{
+    const float factor = frame->per_spacing / SK_REST_MOMENT;
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++)
+            deformation[SELKIE_DIM * i + j] = factor * f4_load(frame->rises[i][j] + local);
+}
+
 /* F - 1 of four points. */
-INLINE void fit(const stress_frame *frame, int t, int full, lane_bits bonds, const f4 *inverse, f4 *deformation)
+INLINE void fit(const stress_frame *frame, int t, lane_bits bonds, const f4 *inverse, f4 *deformation)
 {
     f4 moment[SK_REST_MATRIX], own[SELKIE_DIM];
     for (int k = 0; k < SK_REST_MATRIX; k++)
@@ -60,10 +217,10 @@ INLINE void fit(const stress_frame *frame, int t, int full, lane_bits bonds, con
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         if (n == SK_REST_CENTRE)
             continue;
-        const f4 weight = weight_of(n, full, bonds);
+        const f4 weight = weight_of(n, bonds);
         for (int i = 0; i < SELKIE_DIM; i++) {
             const f4 other = f4_load(frame->tile[i] + t + sk_rest_tile_step(n));
-            const f4 e = weight * (other - own[i] - frame->spacing * (float)sk_rest_offset(n, i));
+            const f4 e = weight * (other - own[i]);
             for (int j = 0; j < SELKIE_DIM; j++)
                 if (sk_rest_offset(n, j) != 0)
                     moment[SELKIE_DIM * i + j] += sk_rest_offset(n, j) > 0 ? e : -e;
@@ -72,11 +229,8 @@ INLINE void fit(const stress_frame *frame, int t, int full, lane_bits bonds, con
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
             f4 sum = sk_four(0.0f);
-            if (full)
-                sum = moment[SELKIE_DIM * i + j] * (1.0f / SK_REST_MOMENT);
-            else
-                for (int k = 0; k < SELKIE_DIM; k++)
-                    sum += moment[SELKIE_DIM * i + k] * inverse[SELKIE_DIM * k + j];
+            for (int k = 0; k < SELKIE_DIM; k++)
+                sum += moment[SELKIE_DIM * i + k] * inverse[SELKIE_DIM * k + j];
             deformation[SELKIE_DIM * i + j] = frame->per_spacing * sum;
         }
 }
@@ -224,9 +378,9 @@ INLINE void stress_group(const stress_frame *frame, const group_place *at, int t
     /* Deformation. */
     load_inverse(rest, at, inverse);
     if (at->full)
-        fit(frame, t, 1, at->bonds, inverse, deformation);
+        fit_inside(frame, at->local, deformation);
     else
-        fit(frame, t, 0, at->bonds, inverse, deformation);
+        fit(frame, t, at->bonds, inverse, deformation);
     for (int n = 0; n < SK_REST_MATRIX; n++)
         f[n] = n % (SELKIE_DIM + 1) == 0 ? 1.0f + deformation[n] : deformation[n];
     const f4 determinant = invert(f, f_inverse);
@@ -277,12 +431,15 @@ static void stress_brick(stress_frame *frame, int brick, sk_rest_sums *sums)
 {
     group_place at;
     *sums = (sk_rest_sums){0};
+    load_tile(frame->rest, brick, frame->rest->position, SELKIE_DIM, frame->tile);
+    const int inner = find_inner_site(frame->rest, brick);
     for (int d = 0; d < SELKIE_DIM; d++)
-        load_tile(frame->rest, brick, frame->rest->position, SELKIE_DIM, d, frame->tile[d]);
+        shift_tile(frame->tile[d], inner < 0 ? find_any_site(frame->rest, brick) : inner, d, frame->spacing);
+    for (int d = 0; d < SELKIE_DIM && inner >= 0; d++)
+        sum_rises(frame->tile[d], frame->rises[d]);
     for (int local = 0; local < SK_BRICK_SITES; local += SK_LANES) {
-        const int x = local & SK_BRICK_MASK, y = local >> SK_BRICK_LOG & SK_BRICK_MASK;
         if (find_group(frame->rest, (size_t)brick * SK_BRICK_SITES + (size_t)local, &at))
-            stress_group(frame, &at, sk_rest_tile_site(x, y, local >> (2 * SK_BRICK_LOG)), sums);
+            stress_group(frame, &at, tile_site_of(local), sums);
     }
 }
 
@@ -312,11 +469,58 @@ typedef struct bond_frame {
     float spacing;
     float position[SELKIE_DIM][TILE]; /* m */
     float push[SK_REST_PUSH][TILE];
+    /* Sums over the bonds of points inside a body, from filters. */
+    float places[SELKIE_DIM][SK_BRICK_SITES]; /* w u */
+    float stiffness[SK_BRICK_SITES];          /* w c */
+    float pulls[SELKIE_DIM][SK_BRICK_SITES];  /* w (c u + B o) */
 } bond_frame;
 
-/* sk_rest_pull over all bonds of four points. Inside a body the weights times the offsets cancel, and with them what a
- * point gives to its own bonds by its matrix. */
-INLINE void pull(const bond_frame *frame, int t, int full, lane_bits bonds, f4 *acceleration)
+/* One component of sum w (c u + B o): filters along an axis act on sums of what the others have made. */
+static void sum_pulls(bond_frame *frame, int i)
+{
+    filter_x columns[SELKIE_DIM], weighed;
+    float own[TILE], planes[2][ALONG_Y];
+    const float *stiffness = frame->push[SK_REST_MATRIX];
+    for (int j = 0; j < SELKIE_DIM; j++)
+        filter_along_x(frame->push[SELKIE_DIM * i + j], &columns[j]);
+    for (int n = 0; n < TILE; n++)
+        own[n] = stiffness[n] * frame->position[i][n];
+    filter_along_x(own, &weighed);
+    for (int at = 0; at < ALONG_X; at += SK_LANES)
+        f4_store(columns[0].rise + at, f4_load(columns[0].rise + at) + f4_load(weighed.smooth + at));
+    for (int at = 0; at < ALONG_Y; at += SK_LANES) {
+        f4_store(planes[0] + at, smooth_y(columns[0].rise, at) + rise_y(columns[1].smooth, at));
+        if (SELKIE_DIM == 3)
+            f4_store(planes[1] + at, smooth_y(columns[SELKIE_DIM - 1].smooth, at));
+    }
+    for (int at = 0; at < SK_BRICK_SITES; at += SK_LANES) {
+        f4 sum = smooth_z(planes[0], at);
+        if (SELKIE_DIM == 3)
+            sum += rise_z(planes[1], at);
+        f4_store(frame->pulls[i] + at, (1.0f / edge) * sum);
+    }
+}
+
+/* sk_rest_pull over all bonds of four points inside a body: e is a difference of displacements u, so that it splits
+ * into the sums above. Weights times offsets cancel. Sums hold the point's own value with a weight of 1 / e. */
+INLINE void pull_inside(const bond_frame *frame, int t, size_t local, f4 *acceleration)
+{
+    const float own_weight = 1.0f / edge;
+    const f4 stiffness = f4_load(frame->push[SK_REST_MATRIX] + t), around = f4_load(frame->stiffness + local);
+    f4 weights = sk_four(-own_weight), row = sk_four(own_weight);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        row *= 1.0f + 2.0f * edge;
+    weights += row;
+    for (int i = 0; i < SELKIE_DIM; i++) {
+        const f4 x = f4_load(frame->position[i] + t);
+        const f4 pulls = f4_load(frame->pulls[i] + local) - own_weight * stiffness * x;
+        const f4 places = f4_load(frame->places[i] + local) - own_weight * x;
+        acceleration[i] = pulls - x * (around - own_weight * stiffness) + stiffness * (places - weights * x);
+    }
+}
+
+/* sk_rest_pull over the bonds of four points. */
+INLINE void pull(const bond_frame *frame, int t, lane_bits bonds, f4 *acceleration)
 {
     f4 own[SELKIE_DIM], stretch[SELKIE_DIM], lean[SELKIE_DIM];
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -328,9 +532,9 @@ INLINE void pull(const bond_frame *frame, int t, int full, lane_bits bonds, f4 *
         if (n == SK_REST_CENTRE)
             continue;
         const int at = t + sk_rest_tile_step(n);
-        const f4 weight = weight_of(n, full, bonds), stiffness = f4_load(frame->push[SK_REST_MATRIX] + at);
+        const f4 weight = weight_of(n, bonds), stiffness = f4_load(frame->push[SK_REST_MATRIX] + at);
         for (int i = 0; i < SELKIE_DIM; i++) {
-            const f4 e = f4_load(frame->position[i] + at) - own[i] - frame->spacing * (float)sk_rest_offset(n, i);
+            const f4 e = f4_load(frame->position[i] + at) - own[i];
             f4 sum = stiffness * e;
             for (int j = 0; j < SELKIE_DIM; j++)
                 if (sk_rest_offset(n, j) != 0) {
@@ -339,36 +543,48 @@ INLINE void pull(const bond_frame *frame, int t, int full, lane_bits bonds, f4 *
                 }
             acceleration[i] = f4_multiply_add(weight, sum, acceleration[i]);
             stretch[i] = f4_multiply_add(weight, e, stretch[i]);
-            if (!full && sk_rest_offset(n, i) != 0)
+            if (sk_rest_offset(n, i) != 0)
                 lean[i] += sk_rest_offset(n, i) > 0 ? weight : -weight;
         }
     }
     const f4 stiffness = f4_load(frame->push[SK_REST_MATRIX] + t);
     for (int i = 0; i < SELKIE_DIM; i++) {
         acceleration[i] += stiffness * stretch[i];
-        for (int j = 0; j < SELKIE_DIM && !full; j++)
+        for (int j = 0; j < SELKIE_DIM; j++)
             acceleration[i] += f4_load(frame->push[SELKIE_DIM * i + j] + t) * lean[j];
     }
+}
+
+static void load_bonds(bond_frame *frame, int brick)
+{
+    const sk_rest_shape *rest = frame->rest;
+    const int inner = find_inner_site(rest, brick);
+    load_tile(rest, brick, rest->position, SELKIE_DIM, frame->position);
+    load_tile(rest, brick, rest->push, SK_REST_PUSH, frame->push);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        shift_tile(frame->position[d], inner < 0 ? find_any_site(rest, brick) : inner, d, frame->spacing);
+    if (inner < 0)
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum_bonds(frame->position[d], frame->places[d]);
+    sum_bonds(frame->push[SK_REST_MATRIX], frame->stiffness);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum_pulls(frame, d);
 }
 
 static void pull_brick(bond_frame *frame, int brick)
 {
     sk_rest_shape *rest = frame->rest;
     group_place at;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        load_tile(rest, brick, rest->position, SELKIE_DIM, d, frame->position[d]);
-    for (int n = 0; n < SK_REST_PUSH; n++)
-        load_tile(rest, brick, rest->push, SK_REST_PUSH, n, frame->push[n]);
+    load_bonds(frame, brick);
     for (int local = 0; local < SK_BRICK_SITES; local += SK_LANES) {
-        const int t = sk_rest_tile_site(local & SK_BRICK_MASK, local >> SK_BRICK_LOG & SK_BRICK_MASK,
-                                        local >> (2 * SK_BRICK_LOG));
         f4 acceleration[SELKIE_DIM];
         if (!find_group(rest, (size_t)brick * SK_BRICK_SITES + (size_t)local, &at))
             continue;
         if (at.full)
-            pull(frame, t, 1, at.bonds, acceleration);
+            pull_inside(frame, tile_site_of(local), at.local, acceleration);
         else
-            pull(frame, t, 0, at.bonds, acceleration);
+            pull(frame, tile_site_of(local), at.bonds, acceleration);
         for (int d = 0; d < SELKIE_DIM; d++)
             f4_store(rest->acceleration + at.brick * SELKIE_DIM + (size_t)d * SK_BRICK_SITES + at.local,
                      acceleration[d]);

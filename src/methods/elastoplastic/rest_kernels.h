@@ -44,7 +44,7 @@ SK_KERNEL int sk_rest_offset(int n, int axis)
 /* Weights of bonds across faces, edges and corners. Bonds of points at a surface lie to one side: what lies across
  * edges draws their fit into the body, and weakens bending. Faces alone would leave thin parts without a fit. */
 #define SK_REST_ACROSS_EDGES 0.1f
-#define SK_REST_ACROSS_CORNERS 0.01f
+#define SK_REST_ACROSS_CORNERS (SK_REST_ACROSS_EDGES * SK_REST_ACROSS_EDGES)
 /* Each eigenvalue of K inside a body: 2 faces, 8 (2D: 4) edges and 8 corners have a component along an axis. */
 #define SK_REST_MOMENT                                                                                                 \
     (SELKIE_DIM == 3 ? 2.0f + 8.0f * SK_REST_ACROSS_EDGES + 8.0f * SK_REST_ACROSS_CORNERS                              \

@@ -193,6 +193,7 @@ static void move_block(const move_frame *frame, int block)
 {
     const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const float clearance = frame->step->solids.clearance[block];
+    const int near_wall = sk_is_near_wall(&frame->kick, block);
     double *drift = frame->drift + 4 * (size_t)block;
     sk_point_move_sums sums = {0};
     memset(drift, 0, 4 * sizeof *drift);
@@ -203,7 +204,7 @@ static void move_block(const move_frame *frame, int block)
         double square = 0.0;
         for (int d = 0; d < SELKIE_DIM; d++)
             acceleration[d] = frame->rest->acceleration[sk_rest_at(SELKIE_DIM, d, site)];
-        sk_kick_point(&frame->kick, block, acceleration, record);
+        sk_kick_point(&frame->kick, block, near_wall, acceleration, record);
         keep_state(frame, site, p);
         sk_move_point(&frame->moving, clearance, record, &sums);
         for (int d = 0; d < SELKIE_DIM; d++) {

@@ -6,52 +6,13 @@
 #include "grid/plain_forms.h"
 #include "grid/transfer_kernels.h"
 #include "methods/cells.h"
-#include "methods/flip/face_velocity_plain.h"
+#include "methods/flip/constrain_plain.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
 #include "methods/flip/shore_plain.h"
 #include "methods/flip/transfer_options.h"
 
 enum { LAYERS = 2 };
-
-/* Distances of the solids at a cell's centre and at both neighbours along each axis. `below` selects the cell below
- * along axis d. */
-static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int below,
-                             float distances[1 + 2 * SELKIE_DIM])
-{
-    for (int n = 0; n < 1 + 2 * SELKIE_DIM; n++) {
-        int offset[3] = {0, 0, 0};
-        offset[d] -= below;
-        if (n > 0)
-            offset[(n - 1) / 2] += n % 2 ? -1 : 1;
-        const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
-        distances[n] = step->solids.distance[sk_plain_solid_index(&step->solids, other)];
-    }
-}
-
-/* The velocity of the lower face of a cell across axis d, constrained by the solid. */
-static float constrained_velocity(const sk_step *step, int first, sk_plain_cell cell, int d)
-{
-    const sk_solids *solids = &step->solids;
-    const size_t solid = sk_plain_solid_index(solids, cell);
-    const int moving = (size_t)solids->block_slot[cell.slot] >= solids->static_count;
-    const float own = step->grid.fields[first + d][sk_plain_index(cell)];
-    if (solids->fraction[d][solid] > 0.0f || own != own || on_wall(step, cell.slot, cell.local, d))
-        return own;
-    if (solids->no_slip[solid])
-        return moving ? solids->velocity[d][solid] : 0.0f;
-    float here[1 + 2 * SELKIE_DIM], below[1 + 2 * SELKIE_DIM], normal[3], relative[3];
-    distances_around(step, cell, d, 0, here);
-    distances_around(step, cell, d, 1, below);
-    if (solids->barriers[solid] >> d & 1)
-        SK_DIM(sk_barriers_normal)(solids, &step->grid, cell.slot, cell.local, d, normal);
-    else
-        sk_normal_at_face(d, here, below, normal);
-    for (int e = 0; e < SELKIE_DIM; e++)
-        relative[e] = velocity_at_face(&step->grid, first, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
-    const float slipping = sk_slip_velocity(d, own, relative, normal), grip = sk_solids_grip(solids, solid);
-    return grip > 0.0f ? sk_held_velocity(slipping, moving ? solids->velocity[d][solid] : 0.0f, grip) : slipping;
-}
 
 /* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. The velocity
  * that the particles take carries its change along. */
@@ -63,7 +24,7 @@ static void constrain(sk_step *step, int first, const int32_t *blocks, int count
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d][sk_plain_index(cell)] = constrained_velocity(step, first, cell, d);
+        result[d][sk_plain_index(cell)] = constrained_velocity(step, first, cell, d, SK_DIM(sk_barriers_normal));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])

@@ -14,6 +14,8 @@ SK_KERNEL int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
         const int kind = grid->kinds[sk_plain_index(own)] & SK_CELL_KIND_MASK;
         air[n] = kind == SK_CELL_AIR;
         liquid[n] = kind == SK_CELL_LIQUID;
+        if (liquid[n])
+            return 0;
         for (int side = 0; side < 2 * SELKIE_DIM; side++)
             liquid_beside[n] |= liquid_cell_at(grid, sk_plain_next(grid, own, side / 2, side % 2 ? 1 : -1)).liquid;
     }

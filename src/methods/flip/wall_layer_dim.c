@@ -12,39 +12,7 @@
 #include "grid/gather.h"
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/flip.h"
-#include "methods/flip/wall_layer_kernels.h"
-
-/* Distance (cells) up to which faces feel the surface: the kernel of the faces in it and of those beside it. */
-static const float layer = 1.5f;
-
-/* Is a place (cells) beside a surface that holds liquid? */
-static int is_held(const sk_step *step, const float coordinate[3])
-{
-    int cell[3] = {0, 0, 0}, slot;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        cell[d] = (int)floorf(coordinate[d]);
-    const size_t local = sk_grid_find_cell(&step->grid, cell, &slot);
-    const size_t at = (size_t)step->solids.block_slot[slot] * SK_BLOCK_CELLS + local;
-    return slot && step->solids.block_slot[slot] && sk_solids_grip(&step->solids, at) > 0.0f &&
-           step->solids.distance[at] < layer;
-}
-
-static void limit_particle(const advect_frame *frame, sk_particle *particle)
-{
-    float coordinate[3] = {0.0f, 0.0f, 0.0f}, in_piece[3] = {0.0f, 0.0f, 0.0f}, values[SELKIE_DIM][SK_PIECE_NODES];
-    int first[3] = {0, 0, 0};
-    sk_velocity_piece piece;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        coordinate[d] = sk_cell_coordinate(particle->position[d], frame->corner[d], frame->inverse);
-        first[d] = (int)floorf(coordinate[d]) - 1;
-        in_piece[d] = coordinate[d] - (float)first[d];
-    }
-    if (particle->flags & (SK_PARTICLE_DEAD | SK_PARTICLE_FLYING) || !is_held(frame->step, coordinate))
-        return;
-    sk_load_small_piece(&frame->end, first, values, &piece);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        particle->velocity[d] = sk_within_nodes(&piece, d, in_piece, particle->velocity[d]);
-}
+#include "methods/flip/wall_layer_plain.h"
 
 /* Limits the particles of a block. Returns the sums of all of them. */
 static sk_particle_sums limit_block(const advect_frame *frame, int block)
@@ -57,7 +25,7 @@ static sk_particle_sums limit_block(const advect_frame *frame, int block)
         sk_particle *particle = &step->particles.records[p];
         double speed2 = 0.0;
         if (near)
-            limit_particle(frame, particle);
+            limit_particle(step, &frame->end, frame->corner, frame->inverse, particle);
         for (int d = 0; d < SELKIE_DIM; d++)
             speed2 += (double)particle->velocity[d] * (double)particle->velocity[d];
         sums.kinetic += 0.5 * speed2;

@@ -50,6 +50,14 @@ static void fill_curves(const sk_step *step, sk_heat *heat)
     heat->full_capacity = lightest * step->particles_per_cell;
 }
 
+static int expands(const sk_step *step)
+{
+    int any = 0;
+    for (int m = 0; m < step->scene->material_count; m++)
+        any |= step->scene->materials[m].thermal_expansion != 0.0;
+    return any;
+}
+
 static selkie_code create(sk_step *step, selkie_error *error)
 {
     sk_heat *heat = sk_allocate_zeroed(step->memory, sizeof *heat);
@@ -57,6 +65,16 @@ static selkie_code create(sk_step *step, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "heat: no memory");
     sk_step_set_state(step, &sk_method_heat, heat);
     fill_curves(step, heat);
+    static const sk_field_def lightness = {
+        "expansion",
+        "1",
+        -1,
+        SK_LIFETIME_STEP,
+        __builtin_nanf(""),
+        "loss of weight by thermal expansion over the weight; NaN in cells without heat"};
+    heat->lightness = expands(step) ? sk_grid_add_field(&step->grid, &lightness, error) : -1;
+    if (expands(step) && heat->lightness < 0)
+        return SELKIE_ERROR_MEMORY;
     const int found = sk_particles_add_attribute(&step->particles, "temperature", 1, 0) &&
                       sk_particles_add_attribute(&step->particles, "enthalpy", 2, 1) &&
                       (!heat->melts || sk_particles_add_attribute(&step->particles, "liquid_fraction", 1, 0));
@@ -255,6 +273,7 @@ const sk_method sk_method_heat = {
     .destroy = destroy,
     .begin = begin_step,
     .phases = {{.name = "heat", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_heat_step, sk_heat_step_plain)},
+               {.name = "expansion", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_heat_expand), .when = expands},
                {.name = "heat_sums", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(weigh)}},
     .measure = weigh,
     .statistics = statistics,

@@ -27,6 +27,7 @@ typedef struct sk_heat {
     double full_capacity;    /* J/K      of a full cell of the lightest material */
     int several;             /* materials differ in their curves */
     int melts;               /* some material melts */
+    int lightness;           /* field of the loss of weight by expansion; -1 = nothing expands */
     double coldest, warmest; /* K  range that the particles keep to in this step */
     double least_resistance; /* m K / W  of the best conductor; 0 = nothing conducts */
     sk_heat_sums sums;
@@ -146,6 +147,10 @@ void sk_heat_scatter_block_2d(const sk_step *step, const sk_heat *heat, const sk
 void sk_heat_scatter_block_3d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
 void sk_heat_scatter_plain_2d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
 void sk_heat_scatter_plain_3d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
+
+/* The phase "expansion": buoyancy by thermal expansion on the faces, from the field that "heat" left. */
+selkie_code sk_heat_expand_2d(sk_step *step, selkie_error *error);
+selkie_code sk_heat_expand_3d(sk_step *step, selkie_error *error);
 
 /* The phase "heat". */
 selkie_code sk_heat_step_2d(sk_step *step, selkie_error *error);

@@ -392,6 +392,62 @@ static selkie_code solve(heat_solve *s, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* --- Thermal expansion --- */
+
+/* The loss of weight of each cell, expansion x (temperature - mean of all that expands): the liquid as a whole weighs
+ * what it weighs. */
+static selkie_code find_lightness(const heat_solve *s, selkie_error *error)
+{
+    sk_step *step = s->step;
+    const sk_heat_cells *cells = &s->cells;
+    const int blocks = step->grid.block_count;
+    float *lightness = step->grid.fields[s->heat->lightness];
+    double(*sums)[2], total[2] = {0.0, 0.0};
+    SK_TRY(sk_step_scratch(step, (size_t)blocks * sizeof *sums, "heat", (void **)&sums, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int b = 1; b < blocks; b++) {
+        sums[b][0] = sums[b][1] = 0.0;
+        for (size_t n = (size_t)b * SK_BLOCK_CELLS; n < (size_t)(b + 1) * SK_BLOCK_CELLS; n++) {
+            const double weight = step->scene->materials[cells->material[n]].thermal_expansion * cells->capacity[n];
+            sums[b][0] += weight;
+            sums[b][1] += weight * cells->temperature[n];
+        }
+    }
+    for (int b = 1; b < blocks; b++)
+        for (int i = 0; i < 2; i++)
+            total[i] += sums[b][i];
+    const double mean = total[0] != 0.0 ? total[1] / total[0] : 0.0;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (size_t n = SK_BLOCK_CELLS; n < (size_t)blocks * SK_BLOCK_CELLS; n++)
+        lightness[n] =
+            cells->capacity[n] > 0.0
+                ? (float)(step->scene->materials[cells->material[n]].thermal_expansion * (cells->temperature[n] - mean))
+                : __builtin_nanf("");
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_heat_expand)(sk_step *step, selkie_error *error)
+{
+    const sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    const sk_grid *grid = &step->grid;
+    const float *lightness = grid->fields[heat->lightness];
+    (void)error;
+    if (!(step->dt > 0.0)) /* the world only measures */
+        return SELKIE_OK;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++) {
+        float tile[SK_TILE_VALUES(1)];
+        sk_tile_load(grid, lightness, b, 1, tile);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float kick = (float)(-step->scene->gravity[d] * sk_step_kick(step));
+            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)b * SK_BLOCK_CELLS;
+            for (int c = 0; kick != 0.0f && c < SK_BLOCK_CELLS; c++)
+                velocity[c] += kick * sk_heat_face_lightness(tile[tile_index(c) - tile_step[d]], tile[tile_index(c)]);
+        }
+    }
+    return SELKIE_OK;
+}
+
 /* --- The phase --- */
 
 /* Scratch for all cells; the empty block 0 is 0. */
@@ -483,6 +539,8 @@ static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *err
     /* Particles to cells, and the coefficients. */
     begin_particles(step, heat);
     SK_TRY(forms->gather(step, heat, &s.cells, error));
+    if (heat->lightness >= 0)
+        SK_TRY(find_lightness(&s, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < blocks; b++)
         find_filled(&s, b);

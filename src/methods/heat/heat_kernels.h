@@ -146,4 +146,13 @@ SK_KERNEL float sk_heat_free_area(float filled, const float *beside, int dimensi
     return __builtin_sqrtf(area2);
 }
 
+/* Loss of weight at a face by thermal expansion, over the weight, from those of the cells beside it. A cell without
+ * heat (NaN) does not count. */
+SK_KERNEL float sk_heat_face_lightness(float below, float above)
+{
+    if (below != below)
+        return above == above ? above : 0.0f;
+    return above == above ? 0.5f * (below + above) : below;
+}
+
 #endif

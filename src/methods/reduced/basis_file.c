@@ -71,9 +71,12 @@ selkie_code sk_basis_write(const char *path, const sk_reduced *reduced, uint32_t
     h.checksum = checksum(bytes, size);
     memcpy(bytes, &h, sizeof h);
 
-    FILE *file = fopen(path, "wb");
-    int good = file && fwrite(bytes, 1, size, file) == size;
-    good = file && fclose(file) == 0 && good;
+    /* Written beside and renamed: a file of that name is always whole. */
+    char beside[4096];
+    int good = snprintf(beside, sizeof beside, "%s.part", path) < (int)sizeof beside;
+    FILE *file = good ? fopen(beside, "wb") : NULL;
+    good = file && fwrite(bytes, 1, size, file) == size;
+    good = file && fclose(file) == 0 && good && rename(beside, path) == 0;
     sk_release(NULL, bytes);
     return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be written: %s", path, strerror(errno));
 }

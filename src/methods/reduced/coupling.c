@@ -179,11 +179,13 @@ void sk_coupling_assemble(sk_coupling *c, int threads)
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (n > 64 && threads > 1)
     for (int i = 0; i < n; i++)
         sk_images_streams(&c->images, &c->points, i, i + 1, n, c->matrix + (size_t)i * (size_t)n + (size_t)i + 1);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < i; j++)
-            c->matrix[(size_t)i * (size_t)n + (size_t)j] = c->matrix[(size_t)j * (size_t)n + (size_t)i];
-    for (int b = 0; b < c->body_count; b++)
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (n > 64 && threads > 1)
+    for (int b = 0; b < c->body_count; b++) {
+        for (int i = c->first[b]; i < c->first[b + 1]; i++)
+            for (int j = 0; j < i; j++)
+                c->matrix[(size_t)i * (size_t)n + (size_t)j] = c->matrix[(size_t)j * (size_t)n + (size_t)i];
         assemble_own(c, b);
+    }
     for (int a = 0; a < c->body_count; a++)
         for (int b = 0; b < c->body_count; b++)
             if (a != b)

@@ -127,6 +127,15 @@ static void visit(walk *w, int level, const int low[2], const int high[2])
     }
 }
 
+static const double near_reaches = 4.0; /* bodies within so many radii of a wall are reflected */
+
+/* Is a body reflected at the low or high end of an axis? As in the source, only where it would push flow through. */
+static int has_image(const sk_coupling *c, int b, int d, int side)
+{
+    const double x = c->place[b][d], away = side < 0 ? x : c->images.size[d] - x;
+    return side == 0 || away < near_reaches * c->panels[b].reach;
+}
+
 /* The image of a source in the next box along an axis: behind a wall it runs the other way around, beyond a periodic
  * side it is a copy. */
 static void mirror(const sk_coupling *c, int d, int side, source *p)
@@ -156,6 +165,8 @@ long sk_quadtree_add(const sk_quadtree *tree, const sk_coupling *c, const double
             const int next = n + 1 < c->first[b + 1] ? n + 1 : c->first[b];
             const double length = c->panels[b].length[n - c->first[b]], strength = weight[b] * c->strength[n];
             for (int image = 0; image < 9; image++) {
+                if (!has_image(c, b, 0, image % 3 - 1) || !has_image(c, b, 1, image / 3 - 1))
+                    continue;
                 source p = {.length = length, .strength = strength};
                 for (int d = 0; d < 2; d++) {
                     p.begin[d] = c->corner[n][d];

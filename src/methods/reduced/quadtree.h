@@ -24,9 +24,9 @@ typedef struct sk_quadtree {
 /* The table of errors. `length`: mean length of the panels, m. */
 void sk_quadtree_make(sk_quadtree *tree, const int cells[2], const double size[2], double length);
 
-/* Adds the velocities (m/s) of all panels and their nearest images to a field at the midpoints, with a weight for each
- * body. `threshold`: largest change of a panel's velocity within a node, over its strength; below 0 every cell is
- * evaluated. Returns the number of evaluations. */
+/* Adds the velocities (m/s) of all panels, and of the nearest images of bodies at walls, to a field at the midpoints,
+ * with a weight for each body. `threshold`: largest change of a panel's velocity within a node, over its strength;
+ * below 0 every cell is evaluated. Returns the number of evaluations. */
 long sk_quadtree_add(const sk_quadtree *tree, const sk_coupling *coupling, const double *weight, double threshold,
                      double *const field[2]);
 

@@ -394,8 +394,9 @@ static int move_one(const sk_step *step, const sk_reduced_view *view, const sk_s
 {
     double x[2] = {tracer->position[0], tracer->position[1]}, velocity[2];
     int inside;
-    if (swim && sk_swim_is_near(swim, step, x)) {
-        sk_swim_carry(swim, step->dt, x, velocity);
+    const int body = swim ? sk_swim_near_body(swim, step, x) : -1;
+    if (body >= 0) {
+        sk_swim_carry(swim, body, step->dt, x, velocity);
         for (int d = 0; d < 2; d++)
             tracer->velocity[d] = (float)velocity[d];
         inside = sk_reduced_place_tracer(view, (const float[2]){(float)x[0], (float)x[1]}, tracer->position);

@@ -157,6 +157,7 @@ static void place_bodies(sk_swim *swim, const sk_step *step, const sk_reduced_sp
     sk_coupling *c = &swim->coupling;
     for (int b = 0; b < c->body_count; b++)
         sk_coupling_place(c, b, step->rigid->states[b].position, angle_of(&step->rigid->states[b]));
+#pragma omp parallel for num_threads(step->threads) schedule(static) if (c->count > 64 && step->threads > 1)
     for (int n = 0; n < c->count; n++) {
         sk_mode_points_place(&swim->points, s, n, c->middle[n]);
         sk_mode_points_place(&swim->points, s, c->count + n, c->corner[n]);

@@ -44,6 +44,7 @@ typedef struct sk_swim_flow {
     sk_swim_piece *pieces; /*      panels and near images, */
     int piece_count;       /*      */
     int *first, *items;    /*      by square bins */
+    double (*motion)[6];   /*      [bodies] centre (m), angle (rad), velocity (m/s), spin (rad/s) */
     struct sk_pose *poses; /*      [bodies] */
     unsigned char *near;   /*      [cells] a body is near */
 } sk_swim_flow;
@@ -97,10 +98,10 @@ void sk_swim_near_add(sk_swim *swim, const sk_swim_piece *piece);
 void sk_swim_near_end(sk_swim *swim, const sk_step *step);
 /* What the cores lack of a piece at a point: the panel itself less its three cores, m/s. */
 void sk_swim_lacking(const sk_swim_piece *piece, double core, const double x[2], double velocity[2]);
-/* Is a point within the shell of a body at the start of the step? */
-int sk_swim_is_near(const sk_swim *swim, const sk_step *step, const double x[2]);
-/* Where a tracer beside a body goes in the step, and its mean velocity (m/s): Heun's rule between the flows before and
- * after, each with its own panels. */
-void sk_swim_carry(const sk_swim *swim, double dt, double x[2], double velocity[2]);
+/* The body in whose shell a point is at the start of the step, the nearest one; -1 if there is none. */
+int sk_swim_near_body(const sk_swim *swim, const sk_step *step, const double x[2]);
+/* Where a tracer beside a body goes in the step, and its mean velocity (m/s). It moves in the frame of the body,
+ * between the flows before and after, each with its own panels: no flow crosses the surface there at any time. */
+void sk_swim_carry(const sk_swim *swim, int body, double dt, double x[2], double velocity[2]);
 
 #endif

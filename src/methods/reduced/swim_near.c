@@ -12,9 +12,9 @@
 #include "methods/reduced/swim.h"
 #include "rigid/rigid.h"
 
-static const double core_cells = 1.1;   /* radius of a core, cells */
-static const double reach_cores = 4.0;  /* beyond, a core is a point */
-static const double shell_cells = 1.25; /* within it, the nodes do not resolve the flow */
+static const double core_cells = 1.1;  /* radius of a core, cells */
+static const double reach_cores = 4.0; /* beyond, a core is a point */
+static const double shell_cells = 2.5; /* within it, the nodes do not resolve the flow */
 
 /* --- Life --- */
 
@@ -48,9 +48,10 @@ selkie_code sk_swim_near_make(sk_swim *swim, const sk_step *step, selkie_error *
         f->pieces = sk_allocate_zeroed(step->memory, (size_t)swim->most_pieces * sizeof *f->pieces);
         f->first = sk_allocate_zeroed(step->memory, (bins + 2) * sizeof *f->first);
         f->items = sk_allocate_zeroed(step->memory, (size_t)swim->most_items * sizeof *f->items);
+        f->motion = sk_allocate_zeroed(step->memory, (size_t)c->body_count * sizeof *f->motion);
         f->poses = sk_allocate_zeroed(step->memory, (size_t)c->body_count * sizeof *f->poses);
         f->near = sk_allocate_zeroed(step->memory, nodes);
-        if (!f->smooth || !f->pieces || !f->first || !f->items || !f->poses || !f->near)
+        if (!f->smooth || !f->pieces || !f->first || !f->items || !f->motion || !f->poses || !f->near)
             return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for tracers beside %d panels", c->count);
     }
     return SELKIE_OK;
@@ -60,7 +61,7 @@ void sk_swim_near_free(sk_swim *swim, sk_memory *memory)
 {
     for (int n = 0; n < 2; n++) {
         sk_swim_flow *f = &swim->flows[n];
-        void *pieces[] = {f->smooth, f->pieces, f->first, f->items, f->poses, f->near};
+        void *pieces[] = {f->smooth, f->pieces, f->first, f->items, f->motion, f->poses, f->near};
         for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++)
             sk_release(memory, pieces[p]);
     }
@@ -125,7 +126,11 @@ static void mark_cells(sk_swim *swim, const sk_step *step)
     for (int b = 0; b < c->body_count; b++) {
         const double reach = c->panels[b].reach + swim->scale.shell;
         int low[2], high[2];
+        const sk_rigid_state *s = &step->rigid->states[b];
+        const double motion[6] = {s->position[0], s->position[1], c->place[b][2],
+                                  s->velocity[0], s->velocity[1], s->angular_velocity[2]};
         f->poses[b] = step->rigid->bodies[b].pose;
+        memcpy(f->motion[b], motion, sizeof motion);
         for (int d = 0; d < 2; d++) {
             const double x = step->rigid->states[b].position[d];
             low[d] = (int)fmax(floor((x - reach) / swim->scale.h[d]), 0.0);
@@ -210,35 +215,86 @@ static void velocity_at(const sk_swim *swim, const sk_swim_flow *f, const double
     }
 }
 
-int sk_swim_is_near(const sk_swim *swim, const sk_step *step, const double x[2])
+int sk_swim_near_body(const sk_swim *swim, const sk_step *step, const double x[2])
 {
     const sk_swim_flow *f = &swim->flows[!swim->now];
     const int *cells = swim->fine.cells;
-    int at[2];
+    int at[2], nearest = -1;
+    double least = swim->scale.shell;
     for (int d = 0; d < 2; d++)
         at[d] = (int)fmin(fmax(floor(x[d] / swim->scale.h[d]), 0.0), cells[d] - 1.0);
     if (!f->near[(size_t)at[0] * (size_t)cells[1] + (size_t)at[1]])
-        return 0;
+        return -1;
     for (int b = 0; b < swim->coupling.body_count; b++) {
         const double place[3] = {x[0], x[1], 0.0}, reach = swim->coupling.panels[b].reach + swim->scale.shell;
-        const sk_pose *pose = &f->poses[b];
-        const double dx = x[0] - pose->center[0] - pose->translation[0],
-                     dy = x[1] - pose->center[1] - pose->translation[1];
-        if (dx * dx + dy * dy < reach * reach &&
-            sk_obstacle_distance(step->rigid->bodies[b].shape, pose, place, NULL) < swim->scale.shell)
-            return 1;
+        const double dx = x[0] - f->motion[b][0], dy = x[1] - f->motion[b][1];
+        if (dx * dx + dy * dy > reach * reach)
+            continue;
+        const double distance = sk_obstacle_distance(step->rigid->bodies[b].shape, &f->poses[b], place, NULL);
+        if (distance < least) {
+            least = distance;
+            nearest = b;
+        }
     }
-    return 0;
+    return nearest;
 }
 
-void sk_swim_carry(const sk_swim *swim, double dt, double x[2], double velocity[2])
+/* --- Motion in the frame of a body --- */
+
+/* To the axes of a body, or back. */
+static void turn(double angle, const double from[2], double to[2])
 {
-    double before[2], after[2];
-    velocity_at(swim, &swim->flows[!swim->now], x, before);
-    const double ahead[2] = {x[0] + dt * before[0], x[1] + dt * before[1]};
-    velocity_at(swim, &swim->flows[swim->now], ahead, after);
+    const double c = cos(angle), s = sin(angle), x = from[0], y = from[1];
+    to[0] = c * x - s * y;
+    to[1] = s * x + c * y;
+}
+
+/* Velocity past the body at a place of its frame, in its axes. */
+static void slip_at(const sk_swim *swim, const sk_swim_flow *f, int b, const double local[2], double slip[2])
+{
+    const double *m = f->motion[b];
+    double arm[2], u[2];
+    turn(m[2], local, arm);
+    velocity_at(swim, f, (const double[2]){m[0] + arm[0], m[1] + arm[1]}, u);
+    turn(-m[2], (const double[2]){u[0] - m[3] + m[5] * arm[1], u[1] - m[4] - m[5] * arm[0]}, slip);
+}
+
+/* The same at a part of the step, between the flows before and after it. */
+static void slip_between(const sk_swim *swim, int b, double part, const double local[2], double slip[2])
+{
+    double before[2] = {0.0, 0.0}, after[2] = {0.0, 0.0};
+    if (part < 1.0)
+        slip_at(swim, &swim->flows[!swim->now], b, local, before);
+    if (part > 0.0)
+        slip_at(swim, &swim->flows[swim->now], b, local, after);
+    for (int d = 0; d < 2; d++)
+        slip[d] = (1.0 - part) * before[d] + part * after[d];
+}
+
+void sk_swim_carry(const sk_swim *swim, int b, double dt, double x[2], double velocity[2])
+{
+    enum { MOST_PARTS = 6 };
+    const double *from = swim->flows[!swim->now].motion[b], *to = swim->flows[swim->now].motion[b];
+    double local[2], slip[2], end[2];
+    turn(-from[2], (const double[2]){x[0] - from[0], x[1] - from[1]}, local);
+    slip_at(swim, &swim->flows[!swim->now], b, local, slip);
+
+    /* Parts in which it passes at most a sixth of the shell. */
+    const double way = dt * hypot(slip[0], slip[1]);
+    const int parts = (int)fmin(ceil(6.0 * way / swim->scale.shell + 1e-9), MOST_PARTS);
+    const double part = dt / (parts > 0 ? parts : 1);
+    for (int n = 0; n < parts; n++) {
+        double later[2];
+        if (n > 0)
+            slip_between(swim, b, (double)n / parts, local, slip);
+        const double ahead[2] = {local[0] + part * slip[0], local[1] + part * slip[1]};
+        slip_between(swim, b, (n + 1.0) / parts, ahead, later);
+        for (int d = 0; d < 2; d++)
+            local[d] += 0.5 * part * (slip[d] + later[d]);
+    }
+    turn(to[2], local, end);
     for (int d = 0; d < 2; d++) {
-        velocity[d] = 0.5 * (before[d] + after[d]);
-        x[d] += dt * velocity[d];
+        velocity[d] = (to[d] + end[d] - x[d]) / dt;
+        x[d] = to[d] + end[d];
     }
 }

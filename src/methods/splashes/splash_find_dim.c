@@ -70,7 +70,8 @@ static void load_fill(const sk_step *step, int block, finder *f)
         }
 }
 
-/* Marks the cells with air in them or around them, as sk_splash_in_band does for one. Returns 0 if there is none. */
+/* Marks the cells with air in them or around them: liquid there is in the band at the surface. Returns 0 if there is
+ * none. */
 static int mark_air(finder *f)
 {
     enum { NZ = SELKIE_DIM == 3 ? SK_BLOCK_N : 1, Z0 = SELKIE_DIM == 3 ? HALO : 0 };
@@ -115,7 +116,7 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
         state[0] = state[1] = 0.0f;
         return splash;
     }
-    if (p < (float)def->threshold)
+    if (sk_learn_sigmoid(logit) < (float)def->threshold) /* of balanced classes, as in the paper */
         return 0;
     if (state[1] == 0.0f)
         state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));

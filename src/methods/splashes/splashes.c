@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "defs/materials.h"
-#include "selkie_config.h"
 
 /* Probability over the mean one below which a cell's outermost particle makes the whole cell count as calm. */
 #define CALM 0.01f
@@ -16,22 +15,6 @@
 static int takes_part(const selkie_scene *scene)
 {
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->splashes && scene->splashes[0];
-}
-
-/* The file of the model: a path from the scene's folder, or one that comes with the program. */
-static void find_model(const selkie_scene *scene, char *path, size_t size)
-{
-    static const char *const places[] = {SELKIE_SOURCE_SCENES, SELKIE_INSTALLED_SCENES};
-    const int within = scene->folder && scene->folder[0] && scene->splashes[0] != '/';
-    if (strcmp(scene->splashes, "default") != 0) {
-        snprintf(path, size, "%s%s%s", within ? scene->folder : "", within ? "/" : "", scene->splashes);
-        return;
-    }
-    for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
-        snprintf(path, size, "%s/splash/weights/splash_%dd.safetensors", places[n], scene->domain.dimension);
-        if (access(path, R_OK) == 0)
-            return;
-    }
 }
 
 static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model, selkie_error *error)
@@ -42,7 +25,7 @@ static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model,
         if (scene->materials[m].kind != SELKIE_MATERIAL_LIQUID || scene->materials[m].melting_point > 0.0)
             return sk_fail(error, SELKIE_ERROR_INPUT,
                            "splashes: materials[%d] is solid or freezes: droplets are for liquids only", m);
-    find_model(scene, path, sizeof path);
+    sk_splash_model_find(scene->splashes, scene->folder, scene->domain.dimension, path, sizeof path);
     if (strcmp(scene->splashes, "default") == 0 && access(path, R_OK) != 0)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "splashes: no model for %dD comes with this version; make one with `selkie splash data "

@@ -343,8 +343,8 @@ selkie_code SK_DIM(sk_uic_correct_plain)(sk_step *step, selkie_error *error)
 
 /* --- prediction --- */
 
-/* The velocity of a face on a wall of the domain, or that a thin wall closes. `scale` times POTENTIAL before the wall of
- * the domain is the pressure there. */
+/* The velocity of a face on a wall of the domain, or that a thin wall closes. `scale` times POTENTIAL before the wall
+ * of the domain is the pressure there. */
 static float stopped(const surroundings *around, sk_plain_cell cell, int d, float velocity, float scale)
 {
     int at[3], below[3] = {0, 0, 0};

@@ -1,0 +1,2 @@
+// Whether the page has a server. `make web` writes another one of this file.
+export const hasServer = true;

@@ -1,0 +1,22 @@
+/* A page without a server has no folder of runs. */
+#include "base/status.h"
+#include "studio_run.h"
+
+selkie_code studio_run_open(studio_run *run, const char *scene_path, selkie_error *error)
+{
+    (void)run, (void)scene_path;
+    return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "there are no runs here");
+}
+
+void studio_run_close(studio_run *run)
+{
+    (void)run;
+}
+
+selkie_code studio_run_blob(const studio_run *run, const selkie_scene *scene, const studio_solids *solids,
+                            studio_frame_numbers numbers, studio_blob **blob, double *time, selkie_error *error)
+{
+    (void)run, (void)scene, (void)solids, (void)numbers, (void)time;
+    *blob = NULL;
+    return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "there are no runs here");
+}
