@@ -52,31 +52,44 @@ static colour_rows rows_of_colour(const sk_stress_level *level, int k)
     return rows;
 }
 
-/* One Gauss-Seidel sweep, over the colours in order or against it. */
-static void smooth(const sk_stress_level *level, int threads, int backward)
+/* The order of a Gauss-Seidel sweep over the colours. The first sweep of a cycle starts from x = 0. */
+typedef enum sweep { SWEEP_FROM_ZERO, SWEEP_FORWARD, SWEEP_BACKWARD } sweep;
+
+static void smooth_colour(const sk_stress_level *level, const colour_rows *rows, int threads)
 {
     float *x = level->x;
-    const float *b = level->b;
-    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
-        const colour_rows rows = rows_of_colour(level, backward ? SK_STRESS_COLOURS - 1 - n : n);
-        const float inverse = 1.0f / rows.diagonal;
-#pragma omp parallel num_threads(threads) if (rows.last - rows.first > FEW_ROWS)
-        {
+    const float *b = level->b, inverse = 1.0f / rows->diagonal;
+    (void)threads; /* in builds without OpenMP */
+#pragma omp parallel num_threads(threads) if (rows->last - rows->first > FEW_ROWS)
+    {
 #pragma omp for schedule(static) nowait
-            for (int32_t i = rows.first; i < rows.uneven; i++)
-                x[i] = inverse * (b[i] - neighbour_sum(rows.shared, columns_of(level, i), x));
+        for (int32_t i = rows->first; i < rows->uneven; i++)
+            x[i] = inverse * (b[i] - neighbour_sum(rows->shared, columns_of(level, i), x));
 #pragma omp for schedule(static)
-            for (int32_t i = rows.uneven; i < rows.last; i++)
-                x[i] = level->inverse[i] * (b[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x));
-        }
+        for (int32_t i = rows->uneven; i < rows->last; i++)
+            x[i] = level->inverse[i] * (b[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x));
     }
 }
 
+static void smooth(const sk_stress_level *level, int threads, sweep kind)
+{
+    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
+        const colour_rows rows = rows_of_colour(level, kind == SWEEP_BACKWARD ? SK_STRESS_COLOURS - 1 - n : n);
+        if (n > 0 || kind != SWEEP_FROM_ZERO)
+            smooth_colour(level, &rows, threads);
+        else /* all neighbours are 0 */
+            for (int32_t i = rows.first; i < rows.last; i++)
+                level->x[i] = level->inverse[i] * level->b[i];
+    }
+}
+
+/* The residual after a forward sweep. It is 0 in the last colour, whose rows the sweep has just solved. */
 static void find_residual(const sk_stress_level *level, int threads)
 {
     const float *x = level->x, *b = level->b;
+    (void)threads; /* in builds without OpenMP */
 #pragma omp parallel num_threads(threads) if (level->count > FEW_ROWS)
-    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
+    for (int k = 0; k + 1 < SK_STRESS_COLOURS; k++) {
         const colour_rows rows = rows_of_colour(level, k);
 #pragma omp for schedule(static) nowait
         for (int32_t i = rows.first; i < rows.uneven; i++)
@@ -86,6 +99,8 @@ static void find_residual(const sk_stress_level *level, int threads)
             level->residual[i] =
                 b[i] - level->diagonal[i] * x[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x);
     }
+    const int32_t last = level->colour[SK_STRESS_COLOURS - 1];
+    memset(level->residual + last, 0, (size_t)(level->count - last) * sizeof *level->residual);
 }
 
 /* The transposed interpolation, over the number of fine faces of a coarse one. */
@@ -156,20 +171,20 @@ static void cycle(const sk_stress_hierarchy *hierarchy, int at)
     }
     if (at + 1 == hierarchy->count) {
         for (int n = 0; n < LAST_SWEEPS; n++) {
-            smooth(level, threads, 0);
-            smooth(level, threads, 1);
+            smooth(level, threads, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
+            smooth(level, threads, SWEEP_BACKWARD);
         }
         return;
     }
     const int sweeps = at ? SMOOTHINGS + MORE : SMOOTHINGS;
     for (int n = 0; n < sweeps; n++)
-        smooth(level, threads, 0);
+        smooth(level, threads, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
     find_residual(level, threads);
     restrict_residual(level, level + 1, threads);
     cycle(hierarchy, at + 1);
     add_correction(level, level + 1, threads);
     for (int n = 0; n < sweeps; n++)
-        smooth(level, threads, 1);
+        smooth(level, threads, SWEEP_BACKWARD);
 }
 
 /* --- Conjugate gradients --- */

@@ -85,6 +85,8 @@ static int has_drive(const selkie_scene *scene)
 {
     int moves = scene->change_count || scene->gravity_key_count || sk_frame_moves(&scene->frame) ||
                 (scene->frame.motion_file && *scene->frame.motion_file);
+    for (int d = 0; d < scene->domain.dimension; d++) /* liquid falls round and round */
+        moves |= scene->domain.periodic >> d & 1 && scene->gravity[d] != 0.0;
     for (int i = 0; i < scene->obstacle_count; i++)
         moves |= (scene->obstacles[i].motion_file && *scene->obstacles[i].motion_file) ||
                  sk_obstacle_moves(&scene->obstacles[i]);
