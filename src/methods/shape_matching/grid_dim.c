@@ -312,7 +312,7 @@ static int find_wet_bodies(sk_step *step, const uint8_t *mixed, const uint8_t *a
     sk_soft *soft = step->soft;
     int found = 0;
     uint8_t *wet = soft->wet;
-    memset(wet, 0, (size_t)step->scene->body_count + 1);
+    memset(wet, 0, (size_t)soft->wet_count);
     for (int b = 1; b <= step->grid.particle_blocks; b++) {
         int near = 0;
         for (int n = 0; n < SK_NEIGHBOURS; n++)

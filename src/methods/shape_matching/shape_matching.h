@@ -78,7 +78,8 @@ typedef struct sk_soft {
     uint8_t *crowded;        /* [cells] holds points; scratch */
     uint8_t *crowded_blocks; /* [blocks] likewise */
     uint8_t *wet;            /* [bodies of the scene + 1] liquid touches body n - 1 in this step */
-    float (*from)[3];        /* [particles] m  before the move */
+    int wet_count;
+    float (*from)[3]; /* [particles] m  before the move */
     size_t from_capacity;
     const uint32_t *owner; /* [particles] body counted from 1 */
     int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
