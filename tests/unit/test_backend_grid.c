@@ -13,6 +13,7 @@
 #include <float.h>
 #include <stdio.h>
 
+#define BACKEND_ALL_STEPS 1 /* faces that a single light particle reaches have no bound of their own */
 #include "backend_cases.h"
 #include "grid/plain_forms.h"
 #include "step_cases.h"

@@ -14,14 +14,14 @@
 #include "particles/cell_index.h"
 #include "particles/neighbour_kernels.h"
 
-typedef struct frame {
+typedef struct fit_frame {
     sk_step *step;
     sk_fitted *fitted;
     sk_particle *records;
     const uint32_t *material; /* NULL = all of the first */
     float *deformation, *strain, *volume, *stress;
     float support; /* m */
-} frame;
+} fit_frame;
 
 static float *attribute(const sk_step *step, const char *name)
 {
@@ -29,27 +29,27 @@ static float *attribute(const sk_step *step, const char *name)
     return found ? (float *)(void *)found->data : NULL;
 }
 
-static frame make_frame(sk_step *step)
+static fit_frame make_frame(sk_step *step)
 {
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
-    return (frame){.step = step,
-                   .fitted = sk_fitted_of(step),
-                   .records = step->particles.records,
-                   .material = material ? material->data : NULL,
-                   .deformation = attribute(step, "deformation"),
-                   .strain = attribute(step, "plastic_strain"),
-                   .volume = attribute(step, "plastic_volume"),
-                   .stress = attribute(step, "stress"),
-                   .support = (float)sk_fitted_of(step)->support};
+    return (fit_frame){.step = step,
+                       .fitted = sk_fitted_of(step),
+                       .records = step->particles.records,
+                       .material = material ? material->data : NULL,
+                       .deformation = attribute(step, "deformation"),
+                       .strain = attribute(step, "plastic_strain"),
+                       .volume = attribute(step, "plastic_volume"),
+                       .stress = attribute(step, "stress"),
+                       .support = (float)sk_fitted_of(step)->support};
 }
 
-static int material_of(const frame *frame, uint32_t p)
+static int material_of(const fit_frame *frame, uint32_t p)
 {
     return frame->material ? (int)frame->material[p] : 0;
 }
 
 /* The next neighbour of a point that counts, of its own material; `k` runs over its list. Returns 0 at the end. */
-static int next_neighbour(const frame *frame, uint32_t p, uint64_t *k, uint32_t *q, float toward[3])
+static int next_neighbour(const fit_frame *frame, uint32_t p, uint64_t *k, uint32_t *q, float toward[3])
 {
     const sk_fitted *fitted = frame->fitted;
     for (; *k < fitted->lists.first[p + 1]; (*k)++) {
@@ -67,7 +67,7 @@ static int next_neighbour(const frame *frame, uint32_t p, uint64_t *k, uint32_t 
 /* --- Neighbours --- */
 
 /* Squared distance of the farthest of the nearest neighbours; infinite if all count. */
-static float cut_of(const frame *frame, uint32_t p, int most)
+static float cut_of(const fit_frame *frame, uint32_t p, int most)
 {
     const sk_neighbour_lists *lists = &frame->fitted->lists;
     const uint64_t count = lists->first[p + 1] - lists->first[p];
@@ -95,7 +95,7 @@ selkie_code SK_DIM(sk_fitted_neighbours)(sk_step *step, selkie_error *error)
                                         .radius2 = (float)(fitted->support * fitted->support),
                                         .reach = (int)ceil(fitted->support / step->grid.cell_size - 1e-9)};
     const size_t count = (size_t)step->particles.count + 1;
-    const frame frame = make_frame(step);
+    const fit_frame frame = make_frame(step);
     SK_TRY(SK_DIM(sk_neighbour_lists_build)(&fitted->lists, &search, step->threads, error));
     SK_TRY(sk_reserve(step->memory, (void **)&fitted->cut, &fitted->cut_capacity, count, sizeof(float), "neighbours",
                       error));
@@ -113,7 +113,7 @@ typedef struct law_sums {
 } law_sums;
 
 /* A pair as point p sees it at rest. */
-static void rest_of(const frame *frame, uint32_t p, const float toward[3], float x[3])
+static void rest_of(const fit_frame *frame, uint32_t p, const float toward[3], float x[3])
 {
     if (frame->fitted->is_additive)
         memcpy(x, toward, 3 * sizeof *x);
@@ -122,7 +122,7 @@ static void rest_of(const frame *frame, uint32_t p, const float toward[3], float
 }
 
 /* P K^-1 over the density; 0 for points with too few neighbours. */
-static void make_push(const frame *frame, uint32_t p, const float piola[SK_FITTED_MATRIX], float inverse_density)
+static void make_push(const fit_frame *frame, uint32_t p, const float piola[SK_FITTED_MATRIX], float inverse_density)
 {
     float moments[SK_FITTED_MATRIX] = {0}, inverse[SK_FITTED_MATRIX], toward[3], x[3], gradient[3];
     float *push = frame->fitted->push + (size_t)p * SK_FITTED_MATRIX, density = 0.0f;
@@ -148,7 +148,7 @@ static void make_push(const frame *frame, uint32_t p, const float piola[SK_FITTE
     frame->fitted->extra[p] = squeezed > 0.0f ? squeezed : 0.0f;
 }
 
-static void stress_of_point(const frame *frame, uint32_t p, law_sums *sums)
+static void stress_of_point(const fit_frame *frame, uint32_t p, law_sums *sums)
 {
     const sk_elastic_material *material = &frame->fitted->materials[material_of(frame, p)];
     float *deformation = frame->deformation + (size_t)p * SK_FITTED_MATRIX, f[SK_FITTED_MATRIX],
@@ -196,7 +196,7 @@ static selkie_code reserve(sk_step *step, sk_fitted *fitted, selkie_error *error
 
 selkie_code SK_DIM(sk_fitted_stress)(sk_step *step, selkie_error *error)
 {
-    const frame frame = make_frame(step);
+    const fit_frame frame = make_frame(step);
     sk_fitted_saved *saved = &frame.fitted->saved;
     const double volume = pow(step->grid.cell_size, SELKIE_DIM) / step->particles_per_cell;
     law_sums *sums;
@@ -222,7 +222,7 @@ selkie_code SK_DIM(sk_fitted_stress)(sk_step *step, selkie_error *error)
 /* --- Forces --- */
 
 /* What point p gives to a pair: P K^-1 d, over the density. */
-static void gift_of(const frame *frame, uint32_t p, const float toward[3], float gift[3])
+static void gift_of(const fit_frame *frame, uint32_t p, const float toward[3], float gift[3])
 {
     float x[3], gradient[3];
     rest_of(frame, p, toward, x);
@@ -231,7 +231,7 @@ static void gift_of(const frame *frame, uint32_t p, const float toward[3], float
 }
 
 /* Elastic forces, pressure and viscosity of the pairs of one material. */
-static void add_pairs(const frame *frame, uint32_t p, float acceleration[3])
+static void add_pairs(const fit_frame *frame, uint32_t p, float acceleration[3])
 {
     const sk_fitted *fitted = frame->fitted;
     const sk_elastic_material *material = &fitted->materials[material_of(frame, p)];
@@ -261,7 +261,7 @@ static void add_pairs(const frame *frame, uint32_t p, float acceleration[3])
 }
 
 /* Points of other materials push each other when they come closer than a spacing. */
-static void add_contacts(const frame *frame, uint32_t p, float acceleration[3])
+static void add_contacts(const fit_frame *frame, uint32_t p, float acceleration[3])
 {
     const sk_fitted *fitted = frame->fitted;
     const sk_elastic_material *own = &fitted->materials[material_of(frame, p)];
@@ -280,7 +280,7 @@ static void add_contacts(const frame *frame, uint32_t p, float acceleration[3])
 
 selkie_code SK_DIM(sk_fitted_forces)(sk_step *step, selkie_error *error)
 {
-    const frame frame = make_frame(step);
+    const fit_frame frame = make_frame(step);
     (void)error;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 256)
     for (int64_t p = 0; p < step->particles.count; p++) {
@@ -295,7 +295,7 @@ selkie_code SK_DIM(sk_fitted_forces)(sk_step *step, selkie_error *error)
 
 /* --- Deformation --- */
 
-static void deform_point(const frame *frame, uint32_t p)
+static void deform_point(const fit_frame *frame, uint32_t p)
 {
     float moments[SK_FITTED_MATRIX] = {0}, motion[SK_FITTED_MATRIX] = {0}, inverse[SK_FITTED_MATRIX];
     float change[SK_FITTED_MATRIX], toward[3], velocity[3];
@@ -327,7 +327,7 @@ static void deform_point(const frame *frame, uint32_t p)
 
 selkie_code SK_DIM(sk_fitted_deform)(sk_step *step, selkie_error *error)
 {
-    const frame frame = make_frame(step);
+    const fit_frame frame = make_frame(step);
     sk_point_kick kick;
     SK_TRY(sk_begin_kick(step, 0.5 * frame.fitted->spacing, &kick, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)

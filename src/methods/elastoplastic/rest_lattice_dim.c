@@ -5,11 +5,11 @@
 
 /* --- The lattice --- */
 
-typedef struct lattice {
+typedef struct bond_lattice {
     int (*at)[3];            /* [count] place of each particle, counted from the first of all */
     int bricks[3], first[3]; /* the box of bricks around all, and the place of its corner */
     int32_t *number;         /* [bricks] number of a brick; 0 = empty */
-} lattice;
+} bond_lattice;
 
 /* Particles that have no rest position yet are at rest. Sites are not at the corner of the domain, so 0 is none. */
 static void set_rest_positions(const sk_step *step, float *rest)
@@ -21,7 +21,7 @@ static void set_rest_positions(const sk_step *step, float *rest)
     }
 }
 
-static void find_places(const sk_step *step, const float *rest, lattice *lattice)
+static void find_places(const sk_step *step, const float *rest, bond_lattice *lattice)
 {
     const double per_spacing = 1.0 / sk_rest_shape_of(step)->spacing;
     int low[3] = {INT32_MAX, INT32_MAX, INT32_MAX}, high[3] = {INT32_MIN, INT32_MIN, INT32_MIN};
@@ -38,7 +38,7 @@ static void find_places(const sk_step *step, const float *rest, lattice *lattice
     }
 }
 
-static size_t brick_of(const lattice *lattice, const int at[3])
+static size_t brick_of(const bond_lattice *lattice, const int at[3])
 {
     size_t brick = 0;
     for (int d = SELKIE_DIM - 1; d >= 0; d--)
@@ -46,7 +46,7 @@ static size_t brick_of(const lattice *lattice, const int at[3])
     return brick;
 }
 
-static size_t local_of(const lattice *lattice, const int at[3])
+static size_t local_of(const bond_lattice *lattice, const int at[3])
 {
     size_t local = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -55,7 +55,7 @@ static size_t local_of(const lattice *lattice, const int at[3])
 }
 
 /* Numbers the bricks that hold points, in the order of their places. */
-static int number_bricks(const sk_step *step, lattice *lattice, size_t total)
+static int number_bricks(const sk_step *step, bond_lattice *lattice, size_t total)
 {
     int count = 1;
     for (int64_t p = 0; p < step->particles.count; p++)
@@ -66,7 +66,7 @@ static int number_bricks(const sk_step *step, lattice *lattice, size_t total)
     return count;
 }
 
-static void find_bricks_around(const lattice *lattice, sk_rest_shape *rest)
+static void find_bricks_around(const bond_lattice *lattice, sk_rest_shape *rest)
 {
     int at[3];
     for (at[2] = 0; at[2] < (SELKIE_DIM == 3 ? lattice->bricks[2] : 1); at[2]++)
@@ -145,7 +145,7 @@ static selkie_code allocate_sites(sk_step *step, sk_rest_shape *rest, selkie_err
                             rest->brick_count);
 }
 
-static selkie_code place_points(sk_step *step, const lattice *lattice, selkie_error *error)
+static selkie_code place_points(sk_step *step, const bond_lattice *lattice, selkie_error *error)
 {
     sk_rest_shape *rest = sk_rest_shape_of(step);
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
@@ -169,7 +169,7 @@ selkie_code SK_DIM(sk_rest_lay)(sk_step *step, selkie_error *error)
 {
     sk_rest_shape *rest = sk_rest_shape_of(step);
     float *positions = (float *)(void *)sk_particles_find_attribute(&step->particles, "rest_position")->data;
-    lattice lattice = {.at = sk_allocate(step->memory, ((size_t)step->particles.count + 1) * sizeof *lattice.at)};
+    bond_lattice lattice = {.at = sk_allocate(step->memory, ((size_t)step->particles.count + 1) * sizeof *lattice.at)};
     if (!lattice.at)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "rest_shape: no memory for the lattice");
     sk_rest_release_sites(step, rest);
