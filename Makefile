@@ -84,7 +84,7 @@ fuzz: ## fuzz every reader for a long time: make fuzz FUZZ_SECONDS=600
 bench: ## measure speed and memory (build/bench_*)
 	@tools/setup.sh build bench
 	@$(MAKE) --no-print-directory build-all
-	@for program in step film cfl backends poisson bounded unilateral sph small_dense; do \
+	@for program in step cuda film cfl backends poisson bounded unilateral sph small_dense; do \
 	    if [ -x $(BUILD)/bench_$$program ]; then $(BUILD)/bench_$$program || exit 1; fi; \
 	done
 

@@ -133,6 +133,7 @@ static void place_game(game *g)
 {
     for (int b = 0; b < BODIES; b++)
         sk_coupling_place(&g->c, b, (const double[2]){0.12 + 0.19 * (b % 5), 0.25 + 0.2 * (b / 5)}, 0.1 * b);
+#pragma omp parallel for num_threads(g->threads) schedule(static) if (g->threads > 1)
     for (int n = 0; n < g->c.count; n++) {
         sk_mode_points_place(&g->points, &g->s, n, g->c.middle[n]);
         sk_mode_points_place(&g->points, &g->s, g->c.count + n, g->c.corner[n]);

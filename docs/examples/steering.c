@@ -91,6 +91,12 @@ int main(void)
     selkie_world *world = make_tank(), *again;
     steer(world);
 
+    /* A picture in memory, for a window of the program's own. */
+    selkie_picture picture;
+    must(selkie_world_picture(world, &picture, &error), "picture");
+    printf("a picture of %d x %d pixels\n", picture.width, picture.height);
+    selkie_picture_free(&picture);
+
     /* The record plays the same: the same scene, the same changes, the same bits. */
     must(selkie_world_create(selkie_world_record(world), NULL, &again, &error), "again");
     const selkie_run_options run = {.until = selkie_world_time(world)};

@@ -18,6 +18,14 @@ typedef struct sk_surface_options {
     int threads;             /*    0 = as OpenMP is set */
 } sk_surface_options;
 
+enum { SK_MESH_MOST_VALUES = 24 };
+
+/* A number a vertex beyond normal and velocity. */
+typedef struct sk_mesh_value {
+    char name[32];
+    float *data; /* [vertex_count] */
+} sk_mesh_value;
+
 typedef struct sk_mesh {
     size_t vertex_count;
     float *positions;  /* m   [vertex_count][3] */
@@ -25,6 +33,8 @@ typedef struct sk_mesh {
     float *velocities; /* m/s [vertex_count][3], NULL if none */
     size_t triangle_count;
     uint32_t *triangles; /*    [triangle_count][3], counter-clockwise seen from outside */
+    int value_count;
+    sk_mesh_value values[SK_MESH_MOST_VALUES];
 } sk_mesh;
 
 typedef struct sk_surface_particles {
@@ -41,6 +51,18 @@ void sk_surface_options_init(sk_surface_options *options, const selkie_scene *sc
 /* 3D only. */
 selkie_code sk_surface_extract(const sk_surface_particles *particles, const sk_surface_options *options, sk_mesh *mesh,
                                selkie_error *error);
+/* A value of the particles: floats, or whole numbers whose means are rounded. */
+typedef struct sk_surface_value {
+    const char *name;
+    const void *data;
+    size_t stride; /* bytes */
+    int is_whole;
+} sk_surface_value;
+
+/* Adds means of these values over the particles near each vertex, and the vorticity (1/s) where the particles have
+ * velocities. */
+selkie_code sk_surface_add_values(const sk_surface_particles *particles, const sk_surface_options *options, int count,
+                                  const sk_surface_value *values, sk_mesh *mesh, selkie_error *error);
 
 /* The level set behind a surface: signed distances and velocities at nodes, in blocks of 8 x 8 x 8. Node (i, j, k) of
  * block c lies at origin + (8 c + (i, j, k)) voxel. Missing blocks are air. */

@@ -107,6 +107,8 @@ void sk_surface_sums_free(sk_surface_sums *sums);
 /* `values` are those of the points, or NULL for their places. `marked` is a byte a block. */
 selkie_code sk_surface_sum(const sk_surface_grid *grid, const uint8_t *marked, const float (*values)[3],
                            sk_surface_sums *result, selkie_error *error);
+/* Vectors of the caller's particles in the order of the points; what is not a number becomes 0. */
+void sk_surface_sort_vectors(const sk_surface_grid *grid, const float *vectors, size_t stride, float (*sorted)[3]);
 /* Sums of a block after the kernel's filter; places count from the block's first node. */
 void sk_surface_filter(const sk_surface_grid *grid, const sk_surface_sums *sums, int are_places, size_t block,
                        f4 result[sk_node_count]);

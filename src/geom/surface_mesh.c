@@ -413,17 +413,6 @@ static int32_t mark_velocity_blocks(mesher *m, uint8_t *marked, uint8_t *around)
     return count;
 }
 
-/* Velocities in the order of the sorted points. */
-static void sort_velocities(const sk_surface_grid *grid, const float *velocity, size_t stride, float (*sorted)[3])
-{
-#pragma omp parallel for num_threads(grid->threads) schedule(static)
-    for (size_t p = 0; p < grid->particle_count; ++p) {
-        const float *v = (const float *)((const char *)velocity + grid->points[p].source * stride);
-        for (int a = 0; a < 3; ++a)
-            sorted[p][a] = isfinite(v[a]) ? v[a] : 0.0f;
-    }
-}
-
 /* Kernel means of the particles' velocities at the nodes of the marked blocks. */
 static selkie_code mean_velocities(mesher *m, const float *velocity, size_t stride, uint8_t *marked, uint8_t *around,
                                    selkie_error *error)
@@ -438,7 +427,7 @@ static selkie_code mean_velocities(mesher *m, const float *velocity, size_t stri
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
                        ((double)count * 3 * sk_node_count + 3.0 * (double)grid->particle_count) * 4 / 1048576.0);
     }
-    sort_velocities(grid, velocity, stride, sorted);
+    sk_surface_sort_vectors(grid, velocity, stride, sorted);
     selkie_code code = sk_surface_sum(grid, around, (const float(*)[3])sorted, &sums, error);
     sk_release(NULL, sorted);
     if (code)
@@ -591,5 +580,7 @@ void sk_mesh_free(sk_mesh *mesh)
     sk_release(NULL, mesh->normals);
     sk_release(NULL, mesh->velocities);
     sk_release(NULL, mesh->triangles);
+    for (int v = 0; v < mesh->value_count; ++v)
+        sk_release(NULL, mesh->values[v].data);
     memset(mesh, 0, sizeof *mesh);
 }

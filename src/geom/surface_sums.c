@@ -324,3 +324,13 @@ void sk_surface_filter(const sk_surface_grid *grid, const sk_surface_sums *sums,
         filter_block(grid, sums, are_places, block, most_filter_halo, result);
     }
 }
+
+void sk_surface_sort_vectors(const sk_surface_grid *grid, const float *vectors, size_t stride, float (*sorted)[3])
+{
+#pragma omp parallel for num_threads(grid->threads) schedule(static)
+    for (size_t p = 0; p < grid->particle_count; ++p) {
+        const float *v = (const float *)((const char *)vectors + grid->points[p].source * stride);
+        for (int a = 0; a < 3; ++a)
+            sorted[p][a] = isfinite(v[a]) ? v[a] : 0.0f;
+    }
+}

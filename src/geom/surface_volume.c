@@ -4,17 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Velocities in the order of the sorted points. */
-static void sort_values(const sk_surface_grid *grid, const float *velocity, size_t stride, float (*sorted)[3])
-{
-#pragma omp parallel for num_threads(grid->threads) schedule(static)
-    for (size_t p = 0; p < grid->particle_count; ++p) {
-        const float *v = (const float *)((const char *)velocity + grid->points[p].source * stride);
-        for (int a = 0; a < 3; ++a)
-            sorted[p][a] = isfinite(v[a]) ? v[a] : 0.0f;
-    }
-}
-
 /* Kernel means of the velocities at all nodes near particles. */
 static selkie_code fill_velocity(sk_surface_grid *grid, const sk_surface_particles *particles, sk_volume *volume,
                                  selkie_error *error)
@@ -32,7 +21,7 @@ static selkie_code fill_velocity(sk_surface_grid *grid, const sk_surface_particl
         /* Particles deep inside count too. */
         memset(grid->deep, 0, blocks * sizeof *grid->deep);
         memset(marked, 1, blocks);
-        sort_values(grid, particles->velocity, particles->velocity_stride, sorted);
+        sk_surface_sort_vectors(grid, particles->velocity, particles->velocity_stride, sorted);
         code = sk_surface_sum(grid, marked, (const float(*)[3])sorted, &sums, error);
     }
     if (!code) {
@@ -52,6 +41,22 @@ static selkie_code fill_velocity(sk_surface_grid *grid, const sk_surface_particl
     return code;
 }
 
+/* The container ends the liquid. Distances become metres. */
+static void close_at_walls(const sk_surface_grid *grid, float metre)
+{
+#pragma omp parallel for num_threads(grid->threads) schedule(static)
+    for (size_t b = 0; b < grid->block_count; ++b)
+        for (int i = 0; i < sk_node_count; ++i) {
+            const int node[3] = {i & 7, i >> 3 & 7, i >> 6};
+            float *phi = &grid->phi[b * sk_node_count + (size_t)i];
+            for (int a = 0; a < 3; ++a) {
+                const float x = (float)(grid->coordinates[b][a] * sk_node_n + node[a]);
+                *phi = fmaxf(*phi, fmaxf(grid->wall_low[a] - x, x - grid->wall_high[a]));
+            }
+            *phi = metre * fminf(fmaxf(*phi, -SK_SURFACE_BAND), SK_SURFACE_BAND);
+        }
+}
+
 selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options,
                               sk_volume *volume, selkie_error *error)
 {
@@ -64,10 +69,8 @@ selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_su
     if (!code) {
         sk_surface_smooth(&grid, options->smoothing);
 
-        /* Distances in metres. */
         const double metre = cbrt(grid.voxel[0] * grid.voxel[1] * grid.voxel[2]);
-        for (size_t i = 0; i < grid.block_count * sk_node_count; ++i)
-            grid.phi[i] = (float)(metre * (double)fminf(fmaxf(grid.phi[i], -SK_SURFACE_BAND), SK_SURFACE_BAND));
+        close_at_walls(&grid, (float)metre);
         volume->background = (float)(metre * (double)SK_SURFACE_BAND);
         memcpy(volume->origin, grid.origin, sizeof volume->origin);
         memcpy(volume->voxel, grid.voxel, sizeof volume->voxel);

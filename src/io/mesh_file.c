@@ -75,10 +75,20 @@ static unsigned char *put_place(const mesh_writer *writer, const float turned[3]
     return out;
 }
 
+static unsigned char *put_floats(const float *numbers, int count, unsigned char *out)
+{
+    for (int k = 0; k < count; k++, out += 4) {
+        uint32_t bits;
+        memcpy(&bits, &numbers[k], sizeof bits);
+        put_word(out, bits);
+    }
+    return out;
+}
+
 static void fill_vertices(const void *context, int64_t first, int64_t count, unsigned char *out)
 {
     const mesh_writer *writer = context;
-    for (int64_t i = first; i < first + count; i++)
+    for (int64_t i = first; i < first + count; i++) {
         for (int v = 0; v < writer->vectors; v++) {
             float turned[3];
             sk_up_turn_apply(&writer->turn, writer->sources[v] + 3 * i, turned);
@@ -86,12 +96,11 @@ static void fill_vertices(const void *context, int64_t first, int64_t count, uns
                 out = put_place(writer, turned, out);
                 continue;
             }
-            for (int k = 0; k < 3; k++, out += 4) {
-                uint32_t bits;
-                memcpy(&bits, &turned[k], sizeof bits);
-                put_word(out, bits);
-            }
+            out = put_floats(turned, 3, out);
         }
+        for (int v = 0; v < writer->mesh->value_count; v++)
+            out = put_floats(&writer->mesh->values[v].data[i], 1, out);
+    }
 }
 
 enum { triangle_record_bytes = 13 };
@@ -133,14 +142,17 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
         SK_TRY(sk_atomic_print(file, error, "property float %s\nproperty float %s\nproperty float %s\n", names[0],
                                names[1], names[2]));
     }
+    for (int v = 0; v < mesh->value_count; v++)
+        SK_TRY(sk_atomic_print(file, error, "property float %s\n", mesh->values[v].name));
 
     SK_TRY(sk_atomic_print(file, error, "element face %zu\nproperty list uchar int vertex_indices\nend_header\n",
                            mesh->triangle_count));
 
     /* Vertices and triangles. */
-    SK_TRY(sk_atomic_write_records(file, (int64_t)mesh->vertex_count,
-                                   (size_t)writer->vectors * 12 + (writer->wide ? 12 : 0), fill_vertices, writer,
-                                   error));
+    SK_TRY(
+        sk_atomic_write_records(file, (int64_t)mesh->vertex_count,
+                                (size_t)writer->vectors * 12 + 4 * (size_t)mesh->value_count + (writer->wide ? 12 : 0),
+                                fill_vertices, writer, error));
     return sk_atomic_write_records(file, (int64_t)mesh->triangle_count, triangle_record_bytes, fill_triangles, writer,
                                    error);
 }

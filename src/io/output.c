@@ -151,6 +151,33 @@ selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, i
     return SELKIE_OK;
 }
 
+selkie_code sk_frame_add_values(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
+                                selkie_error *error)
+{
+    sk_surface_options options;
+    sk_surface_particles particles;
+    sk_surface_value values[SK_MAX_EXTRA_ATTRIBUTES];
+    int count = 0;
+    SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
+    for (int e = 0; e < frame->extra_count && count < SK_MESH_MOST_VALUES - 3; e++)
+        if (frame->extra[e].components == 1)
+            values[count++] = (sk_surface_value){frame->extra[e].name, frame->extra[e].data, frame->extra[e].stride,
+                                                 frame->extra[e].type == SELKIE_UINT32};
+    SK_TRY(sk_surface_add_values(&particles, &options, count, values, mesh, error));
+
+    /* The vorticity is a vector: it turns with the axes of the file. */
+    const sk_up_turn turn = sk_up_turn_make(frame->up, frame->scene_up);
+    sk_mesh_value *spin = mesh->values + mesh->value_count - 3;
+    for (size_t i = 0; i < mesh->vertex_count && frame->velocity; i++) {
+        const float own[3] = {spin[0].data[i], spin[1].data[i], spin[2].data[i]};
+        float turned[3];
+        sk_up_turn_apply(&turn, own, turned);
+        for (int k = 0; k < 3; k++)
+            spin[k].data[i] = turned[k];
+    }
+    return SELKIE_OK;
+}
+
 selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
                                   selkie_error *error)
 {

@@ -14,6 +14,9 @@ selkie_code sk_world_frame(const selkie_world *world, sk_frame *frame,
 /* The surface of a frame with the scene's keys for meshes, as a mesh (sk_mesh_free it) that `surface` points to. */
 selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
                              sk_mesh_frame *surface, selkie_error *error);
+/* Adds the frame's further attributes of one number, and the vorticity, to its surface. */
+selkie_code sk_frame_add_values(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
+                                selkie_error *error);
 /* Level set and velocity of a frame (.vdb). */
 selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
                                   selkie_error *error);

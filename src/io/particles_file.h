@@ -95,6 +95,8 @@ selkie_code sk_particles_parse_compact(const void *bytes, size_t size, const cha
                                        selkie_error *error);
 /* By the ending: .skp is compact, all else is read as PLY. */
 selkie_code sk_particles_read(const char *path, sk_particles_data **data, selkie_error *error);
+/* Attributes beyond position, velocity and id, as a frame wants them. Returns their number. */
+int sk_particles_extras(const sk_particles_data *data, selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES]);
 /* Rotates positions and velocities back to the scene's axes if the file has other axes. */
 void sk_particles_turn_back(sk_particles_data *data);
 /* Makes positions relative to another origin, in the current axes. */

@@ -594,6 +594,36 @@ static void turn_all(float *vectors, int64_t count, const sk_up_turn *turn)
     }
 }
 
+int sk_particles_extras(const sk_particles_data *data, selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES])
+{
+    int count = 0;
+    for (int e = 0; e < data->extra_count; e++)
+        extras[count++] = (selkie_attribute_view){.name = data->extra[e].name,
+                                                  .type = data->extra[e].type,
+                                                  .components = data->extra[e].components,
+                                                  .stride = 4 * (size_t)data->extra[e].components,
+                                                  .data = data->extra[e].data};
+    if (count)
+        return count;
+
+    /* A PLY file gives these. */
+    const struct {
+        const char *name;
+        selkie_attribute_type type;
+        void *values;
+    } own[] = {{"role", SELKIE_UINT32, data->role},
+               {"material", SELKIE_UINT32, data->material},
+               {"stress", SELKIE_FLOAT32, data->stress},
+               {"plastic_strain", SELKIE_FLOAT32, data->plastic_strain},
+               {"temperature", SELKIE_FLOAT32, data->temperature},
+               {"liquid_fraction", SELKIE_FLOAT32, data->liquid_fraction}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i].values)
+            extras[count++] = (selkie_attribute_view){
+                .name = own[i].name, .type = own[i].type, .components = 1, .stride = 4, .data = own[i].values};
+    return count;
+}
+
 void sk_particles_turn_back(sk_particles_data *data)
 {
     if (sk_up_turn_is_none(data->turn))

@@ -170,4 +170,11 @@ SK_KERNEL void sk_splash_own_features(const sk_splash_cells *cells, const sk_spl
     features[2 * dimension] = fill;
 }
 
+/* Does a cell with this fill count as air? Cells of solids (-1) do not. A cell that holds liquid is in the band at the
+ * surface where it or one of the 3^d - 1 cells around it is air. */
+SK_KERNEL int sk_splash_is_air(float fill)
+{
+    return fill >= 0.0f && fill < 0.5f;
+}
+
 #endif

@@ -516,7 +516,8 @@ static const exception rest_shape_exceptions[] = {
     {"resume/*", EXCEPTION_NO_MEANING, "there are no sources beside a rest shape: see tests/unit/test_elastoplastic.c"},
     {"energy/*", EXCEPTION_NO_MEANING, "the check leaves out elastic energy: see tests/physics/elastoplastic.c"},
     {"drift/*", EXCEPTION_FAILS, WHY_REST_SHAPE "; 7.6e-4 of 2e-4"},
-    {"collision/*", EXCEPTION_FAILS, WHY_REST_SHAPE "; 1.8e-6 of 1e-6"},
+    {"fall/*", EXCEPTION_UNSTABLE, WHY_REST_SHAPE "; 2.1e-4 of 2e-4"},
+    {"collision/*", EXCEPTION_UNSTABLE, WHY_REST_SHAPE "; 0.5 to 1.8e-6 of 1e-6"},
     END,
 };
 

@@ -23,6 +23,9 @@ if command -v vdb_print >/dev/null; then
         grep -q 'voxel .*0.0[34]' vdb.txt && good "OpenVDB reads the grids surface and vel" || bad "VDB: $(cat vdb.txt)"
 fi
 
+"$selkie" mesh run --attributes --frames 3 --out more -q 2>error.txt && grep -aq 'property float vorticity_z' more/surface_0003.ply &&
+    [ "$(read_file ply more/surface_0003.ply | cut -d' ' -f3)" != 0.000000 ] && good "vorticity at the vertices" || bad "attributes: $(cat error.txt)"
+
 # --- Particles
 "$selkie" convert run --to abc -q && "$selkie" convert run --to bgeo -q && "$selkie" convert run --to vtp -q || bad "convert"
 read_file points run/frames/particles.abc | grep -q '^4 frames, [0-9]* points, .* moves 1$' && good "Alembic points" ||
@@ -36,6 +39,15 @@ rm -f run/frames/*.ply
 "$selkie" convert run --to ply -q 2>error.txt && bad "a damaged frame passes"
 [ "$(ls run/frames/*.ply | wc -l)" -eq 3 ] && grep -q '1 of 4 files' error.txt && good "the other frames are converted" || bad "$(cat error.txt)"
 "$selkie" mesh run --frames 90 -q 2>error.txt && bad "no frame 90" || grep -q 'no such frame' error.txt && good "frames that are not there" || bad "$(cat error.txt)"
+
+# --- A full disk stops the run with a message, although another thread writes the frames
+mkdir full
+if mount -t tmpfs -o size=1m tmpfs full 2>/dev/null; then
+    "$selkie" run drop.json --set domain.cell_size=0.02 --out full/run -q 2>error.txt && bad "a full disk passes" ||
+        { grep -q 'the disk is full' error.txt && [ -z "$(ls full/run/frames/*.part 2>/dev/null)" ] && good "a full disk is named"; } ||
+        bad "full disk: $(cat error.txt)"
+    umount full
+fi
 
 # --- Pictures: cut away, blurred, and a camera whose times do not increase
 "$selkie" render run --frames 3 --width 160 --cut 'z>0.2' --shutter 0.5 --no-film -q 2>error.txt &&

@@ -234,6 +234,35 @@ def check_run(studio):
     live.close()
 
 
+def check_runs():
+    """A run that was made before: listed, opened, scrubbed and played, but not steered."""
+    runs = work / "runs"
+    run = subprocess.run([selkie, "run", scene, "--out", runs / "first", "--quiet", "-j", "1"], capture_output=True, text=True)
+    check("a run to look at", run.returncode == 0, run.stderr)
+    with Studio(selkie, "--runs", str(runs), "-j", "1") as studio:
+        listed = json.loads(studio.http(f"/api/runs?token={studio.token}")[2])
+        check("the list of runs", [item["name"] for item in listed] == ["first"], listed)
+        live = studio.live()
+        for name in ("../runs/first", "second", "first/../first"):
+            refused(live, json.dumps({"do": "open_run", "run": name}), f"a run called {name}")
+        live.do("open_run", run="first")
+        live.until_is("scene")
+        start = live.until_frame(lambda f: f.time == 0)
+        frames = live.state["run_frames"]
+        live.do("seek", frame=frames - 1)
+        last = live.until_frame(lambda f: f.time > 0)
+        check("its last frame", frames == 11 and abs(last.time - 0.5) < 1e-6 and last.count == start.count, (frames, last.time))
+        check("the particles have moved", last.positions != start.positions)
+        refused(live, '{"do": "change", "change": {"type": "gravity", "gravity": [1, 0]}}', "a change of a run")
+        live.do("reset")
+        live.until_frame(lambda f: f.time == 0)
+        live.do("speed", value=4)
+        live.do("run")
+        live.until_is("state", finished=True)
+        check("it plays to its end", live.state["run_frame"] == frames - 1 and not live.state["running"], live.state)
+        live.close()
+
+
 def check_slow(studio):
     """A page that never says what it has seen gets two frames, and slows nothing."""
     slow, live = studio.live(), studio.live()
@@ -267,6 +296,7 @@ with Studio(selkie, str(scene), "-j", "1") as studio:
     check_slow(studio)
     code = studio.stop()
     check("it ends by Ctrl-C with 0", code == 0, (code, studio.process.stderr.read()))
+check_runs()
 taken = socket.socket()
 taken.bind(("127.0.0.1", 0))
 taken.listen()

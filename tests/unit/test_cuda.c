@@ -27,6 +27,18 @@ static int device_is_here(void)
     return 0;
 }
 
+/* The same for a simulation in 3D, which takes too long where the device is emulated. */
+static int device_is_fast(int dimension)
+{
+    sk_cuda_info info;
+    if (!device_is_here())
+        return 0;
+    if (dimension == 2 || sk_cuda_find(&info, NULL) != SELKIE_OK || strcmp(info.name, "emulated") != 0)
+        return 1;
+    print_message("[  skip    ] the device is emulated\n");
+    return 0;
+}
+
 /* Two columns of liquid in a box. */
 static void set_scene(selkie_scene *scene, selkie_liquid_def liquids[2], int dimension, selkie_volume volume)
 {
@@ -197,7 +209,7 @@ static void test_few_blocks(void **state)
 static void test_forces(void **state)
 {
     (void)state;
-    if (!device_is_here())
+    if (!device_is_fast(3))
         skip();
     selkie_scene scene;
     selkie_liquid_def liquids[2];
@@ -242,7 +254,7 @@ static void test_free_fall_3d(void **state)
 /* Steps with pressure: as many iterations, and paths apart by what the tolerance of the solve allows. */
 static void steps_with_pressure(int dimension, selkie_volume volume, int steps)
 {
-    if (!device_is_here())
+    if (!device_is_fast(dimension))
         skip();
     selkie_scene scene;
     selkie_liquid_def liquids[2];
@@ -299,7 +311,7 @@ static void test_idp_3d(void **state)
 /* No-slip walls hold the liquid as on the CPU, with and without the limit of FLIP's particles beside them. */
 static void no_slip(int dimension, selkie_transfer transfer)
 {
-    if (!device_is_here())
+    if (!device_is_fast(dimension))
         skip();
     selkie_scene scene;
     selkie_liquid_def liquids[2];

@@ -223,7 +223,7 @@ static void full_device_for_every_writer(void **state)
     assert_says(&error, "disk is full");
     float points[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0};
     uint32_t triangle[3] = {0, 1, 2};
-    sk_mesh mesh = {3, points, NULL, NULL, 1, triangle};
+    sk_mesh mesh = {.vertex_count = 3, .positions = points, .triangle_count = 1, .triangles = triangle};
     sk_mesh_frame frame = {.mesh = &mesh};
     assert_int_equal(sk_mesh_write_obj(&frame, "/dev/full", &error), SELKIE_ERROR_FILE);
     assert_int_equal(sk_mesh_write_ply(&frame, "/dev/full", &error), SELKIE_ERROR_FILE);

@@ -469,7 +469,12 @@ static void surfaces(void **state)
     float normals[12] = {0, 0, -1, 1, 0, 0, 0, 1, 0, 0, 0, 1};
     float velocities[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t triangles[12] = {0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2};
-    sk_mesh mesh = {4, positions, normals, velocities, 4, triangles};
+    sk_mesh mesh = {.vertex_count = 4,
+                    .positions = positions,
+                    .normals = normals,
+                    .velocities = velocities,
+                    .triangle_count = 4,
+                    .triangles = triangles};
     sk_mesh_frame frame = {&mesh, 0.25, SELKIE_NAMES_SELKIE, SELKIE_UP_Z, {0, 1, 0}, {0, 0, 0}, 0.0};
     assert_int_equal(sk_mesh_write(&frame, in_root("s.ply"), &error), SELKIE_OK);
     sk_particles_data *data; /* its points can be read as any PLY's */

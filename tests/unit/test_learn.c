@@ -204,9 +204,80 @@ static void weights_in_files(void **state)
     unlink(path);
 }
 
+/* Adds the weights of a network as [outputs][inputs], turned into `room`. Returns the rest of the room. */
+static float *add_weights(sk_tensors *tensors, const sk_network *network, const char *when, float *room)
+{
+    char name[SK_TENSOR_NAME];
+    for (int l = 0; l < network->def.layer_count; l++) {
+        const sk_network_layer *layer = &network->layers[l];
+        const int in = layer->inputs, out = layer->outputs, last = l + 1 == network->def.layer_count;
+        for (int o = 0; o < out; o++)
+            for (int i = 0; i < in; i++)
+                room[o * in + i] = network->parameters[layer->weight + (size_t)(i * out + o)];
+        snprintf(name, sizeof name, "%s.%d.weight", when, l);
+        sk_tensors_add(tensors, name, SK_TENSOR_F32, room, out, in);
+        room += in * out;
+        const size_t places[3] = {layer->bias, layer->gain, layer->offset};
+        static const char *const names[3] = {"%s.%d.bias", "%s.norm%d.weight", "%s.norm%d.bias"};
+        for (int n = 0; n < (last ? 1 : 3); n++) {
+            memcpy(room, network->parameters + places[n], (size_t)out * sizeof *room);
+            snprintf(name, sizeof name, names[n], when, l);
+            sk_tensors_add(tensors, name, SK_TENSOR_F32, room, out, 0);
+            room += out;
+        }
+        for (int n = 0; n < 2 && !last; n++) {
+            memcpy(room, n ? layer->variance : layer->mean, (size_t)out * sizeof *room);
+            snprintf(name, sizeof name, n ? "%s.norm%d.running_var" : "%s.norm%d.running_mean", when, l);
+            sk_tensors_add(tensors, name, SK_TENSOR_F32, room, out, 0);
+            room += out;
+        }
+    }
+    return room;
+}
+
+/* Two steps of training. With SELKIE_STEP_FILE they are written, and tests/check_torch.py repeats them in PyTorch. */
+static void steps_for_torch(void **state)
+{
+    (void)state;
+    static float room[2000];
+    const sk_network_def def = {3, {INPUTS, 10, 8, 1}, SK_ACTIVATION_GELU, 1, 0.0f};
+    sk_network *network = sk_network_create(&def, 5);
+    float inputs[ROWS * INPUTS], labels[ROWS], outputs[ROWS], slopes[ROWS];
+    sk_tensors *tensors = calloc(1, sizeof *tensors);
+    selkie_error error = {0};
+    fill_random(inputs, ROWS * INPUTS, 21);
+    float *next = add_weights(tensors, network, "before", room);
+    for (int step = 0; step < 2; step++) {
+        assert_int_equal(sk_network_train(network, inputs, ROWS, outputs, 1, 1, &error), SELKIE_OK);
+        for (int n = 0; n < ROWS; n++) {
+            labels[n] = (float)(n % 3 == 0);
+            sk_learn_logistic_loss(outputs[n], labels[n], &slopes[n]);
+            slopes[n] /= ROWS;
+        }
+        sk_network_backward(network, slopes, NULL, 1);
+        sk_network_update(network, 1e-2f, 0.02f, 1);
+    }
+    add_weights(tensors, network, "after", next);
+    sk_tensors_add(tensors, "inputs", SK_TENSOR_F32, inputs, ROWS, INPUTS);
+    sk_tensors_add(tensors, "labels", SK_TENSOR_F32, labels, ROWS, 0);
+    const char *path = getenv("SELKIE_STEP_FILE");
+    char *bytes;
+    size_t size;
+    assert_int_equal(sk_tensors_encode(tensors, &bytes, &size, &error), SELKIE_OK);
+    FILE *file = path ? fopen(path, "wb") : NULL;
+    if (file) {
+        assert_int_equal(fwrite(bytes, 1, size, file), size);
+        fclose(file);
+    }
+    sk_release(NULL, bytes);
+    free(tensors);
+    sk_network_destroy(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(losses_have_slopes),
-                                       cmocka_unit_test(learns_on_any_threads), cmocka_unit_test(weights_in_files)};
+                                       cmocka_unit_test(learns_on_any_threads), cmocka_unit_test(weights_in_files),
+                                       cmocka_unit_test(steps_for_torch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "reduced_scene.h"
 
+#include "base/crc.h"
 #include "base/timer.h"
 #include "methods/reduced/basis_file.h"
 #include "methods/reduced/data.h"
@@ -65,6 +66,23 @@ static void write_basis(const fixture *f, const char *path)
 }
 
 /* --- Files --- */
+
+/* The check value of CRC-32, and a block of odd length against single bytes. */
+static void checksums(void **state)
+{
+    (void)state;
+    assert_int_equal(sk_crc32("123456789", 9), 0xcbf43926);
+    unsigned char block[1003];
+    for (int n = 0; n < 1003; n++)
+        block[n] = (unsigned char)(n * n >> 3);
+    uint32_t crc = 0xffffffffu;
+    for (int n = 0; n < 1003; n++) {
+        crc ^= block[n];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    assert_int_equal(sk_crc32(block, sizeof block), ~crc);
+}
 
 /* A world with the file has the bits of one that made its basis. */
 static void file_equals_basis(void **state)
@@ -292,9 +310,13 @@ static void picture_of_velocities(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_equals_basis),     cmocka_unit_test(bad_files),
-        cmocka_unit_test(obstacles_from_a_file), cmocka_unit_test(snapshots_become_modes),
-        cmocka_unit_test(singular_values),       cmocka_unit_test(picture_of_velocities),
+        cmocka_unit_test(checksums),
+        cmocka_unit_test(file_equals_basis),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(obstacles_from_a_file),
+        cmocka_unit_test(snapshots_become_modes),
+        cmocka_unit_test(singular_values),
+        cmocka_unit_test(picture_of_velocities),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

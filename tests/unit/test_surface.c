@@ -304,6 +304,80 @@ static void test_velocity(void **state)
     cloud_free(&c);
 }
 
+/* Numbers of the particles and the curl of their velocity (2, x, -y). Beside the surface the kernel's mean sees one
+ * side only, which takes up to half of a slope along the normal. */
+static void test_values(void **state)
+{
+    (void)state;
+    const int n = 40;
+    cloud c = fill(n, 1.0, in_ball);
+    sk_surface_options options = unit_options(n);
+    sk_mesh mesh = extract(&c, &options);
+    uint32_t *material = malloc(sizeof *material * c.count);
+    for (size_t p = 0; p < c.count; ++p)
+        material[p] = c.position[3 * p + 2] > 0.5f ? 3 : 1;
+    const sk_surface_particles cloud = {c.count, c.position, 12, c.velocity, 12};
+    const sk_surface_value values[2] = {{"height", c.position + 1, 12, 0}, {"material", material, 4, 1}};
+    selkie_error error = {0};
+    assert_int_equal(sk_surface_add_values(&cloud, &options, 2, values, &mesh, &error), SELKIE_OK);
+    assert_int_equal(mesh.value_count, 5);
+    assert_string_equal(mesh.values[4].name, "vorticity_z");
+
+    double spin[3] = {0, 0, 0};
+    for (size_t v = 0; v < mesh.vertex_count; ++v) {
+        const float *p = mesh.positions + 3 * v;
+        assert_float_equal(mesh.values[0].data[v], p[1], 1.5f / (float)n);
+        if (fabsf(p[2] - 0.5f) > 0.1f)
+            assert_float_equal(mesh.values[1].data[v], p[2] > 0.5f ? 3.0f : 1.0f, 0.0f);
+        for (int k = 0; k < 3; ++k)
+            spin[k] += (double)mesh.values[2 + k].data[v] / (double)mesh.vertex_count;
+    }
+    const double curl[3] = {-1.0, 0.0, 1.0};
+    for (int k = 0; k < 3; ++k)
+        assert_true(fabs(spin[k] - curl[k]) < 0.35);
+    free(material);
+    sk_mesh_free(&mesh);
+    cloud_free(&c);
+}
+
+/* The level set of a file holds the ball's volume: nodes inside, counted. */
+static void test_level_set(void **state)
+{
+    (void)state;
+    const int n = 40;
+    cloud c = fill(n, 1.0, in_ball);
+    sk_surface_options options = unit_options(n);
+    const sk_surface_particles cloud = {c.count, c.position, 12, c.velocity, 12};
+    sk_volume volume;
+    selkie_error error = {0};
+    assert_int_equal(sk_surface_volume(&cloud, &options, &volume, &error), SELKIE_OK);
+    double inside = 0.0;
+    for (size_t i = 0; i < 512 * volume.block_count; ++i) {
+        assert_true(fabsf(volume.surface[i]) <= 1.0001f * volume.background);
+        inside += volume.surface[i] < 0.0f;
+        if (volume.surface[i] < -0.5f * volume.background)
+            assert_float_equal(volume.velocity[3 * i], 2.0f, 1e-4f);
+    }
+    inside *= volume.voxel[0] * volume.voxel[1] * volume.voxel[2];
+    assert_true(fabs(inside / (4.0 / 3.0 * 3.14159265 * 0.35 * 0.35 * 0.35) - 1.0) < 0.02);
+    sk_volume_free(&volume);
+    cloud_free(&c);
+
+    /* A pool ends at the walls: no node outside of the container is inside the liquid. */
+    c = fill(n, 1.0, in_pool);
+    const sk_surface_particles pool = {c.count, c.position, 12, NULL, 0};
+    assert_int_equal(sk_surface_volume(&pool, &options, &volume, &error), SELKIE_OK);
+    for (size_t i = 0; i < 512 * volume.block_count; ++i)
+        for (int a = 0; a < 3; ++a) {
+            const int node = 8 * volume.coordinates[i / 512][a] + (int)(i % 512 >> 3 * a & 7);
+            const double x = volume.origin[a] + node * volume.voxel[a];
+            if (x < 0.0 || x > 1.0)
+                assert_true(volume.surface[i] > 0.0f);
+        }
+    sk_volume_free(&volume);
+    cloud_free(&c);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -367,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_volume),           cmocka_unit_test(test_pool_is_flat),
         cmocka_unit_test(test_pool_at_rest),     cmocka_unit_test(test_thin_things),
         cmocka_unit_test(test_tangle_is_closed), cmocka_unit_test(test_velocity),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_level_set),
         cmocka_unit_test(test_threads),          cmocka_unit_test(test_sparse_and_strange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,23 +64,6 @@ static double file_bytes(const char *path)
     return stat(path, &status) ? 0.0 : (double)status.st_size;
 }
 
-/* Attributes beyond position, velocity and id. A PLY file gives roles and materials only. */
-static int list_extras(const sk_particles_data *data, selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES])
-{
-    int count = 0;
-    for (int e = 0; e < data->extra_count; e++)
-        extras[count++] = (selkie_attribute_view){.name = data->extra[e].name,
-                                                  .type = data->extra[e].type,
-                                                  .components = data->extra[e].components,
-                                                  .stride = 4 * (size_t)data->extra[e].components,
-                                                  .data = data->extra[e].data};
-    if (data->role && !data->extra_count)
-        extras[count++] = (selkie_attribute_view){"role", SELKIE_UINT32, 1, 4, data->role, {0}};
-    if (data->material && !data->extra_count)
-        extras[count++] = (selkie_attribute_view){"material", SELKIE_UINT32, 1, 4, data->material, {0}};
-    return count;
-}
-
 static int convert_file(converter *c, const char *from, const char *to)
 {
     sk_particles_data *data = NULL;
@@ -115,7 +98,7 @@ static int convert_file(converter *c, const char *from, const char *to)
                       .names = c->names,
                       .up = c->up,
                       .extra = extras};
-    frame.extra_count = list_extras(data, extras);
+    frame.extra_count = sk_particles_extras(data, extras);
     memcpy(frame.origin, data->origin, sizeof frame.origin);
     memcpy(frame.scene_up, c->scene_up, sizeof frame.scene_up);
     int code = EXIT_GOOD;

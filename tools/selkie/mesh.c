@@ -18,6 +18,7 @@ enum {
     mesh_radius,
     mesh_smoothing,
     mesh_frames,
+    mesh_attributes,
     mesh_threads,
     mesh_force,
     mesh_quiet,
@@ -64,6 +65,10 @@ static const option_spec mesh_options[] = {
                      .kind = OPTION_TEXT,
                      .value = "A:B",
                      .help = "only frames A to B; A: and :B leave one end open, a single number is one frame"},
+    [mesh_attributes] = {.name = "attributes",
+                         .kind = OPTION_FLAG,
+                         .help = "PLY only: also the vorticity, and temperature, material and other numbers of the "
+                                 "particles"},
     [mesh_threads] = {.name = "threads",
                       .letter = 'j',
                       .kind = OPTION_INTEGER,
@@ -80,7 +85,7 @@ typedef struct mesher {
     sk_file_list frames;
     const char *ending;
     char *out; /* folder */
-    int threads, force;
+    int threads, force, attributes;
     int64_t made, kept;
     sk_alembic *archive;   /* of all frames, NULL for other formats */
     int64_t *frame_number; /* of the frames so far */
@@ -94,6 +99,19 @@ static selkie_code add_to_archive(mesher *m, const sk_frame *frame, selkie_error
     sk_mesh_frame surface;
     SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
     const selkie_code code = sk_alembic_add_mesh(m->archive, &surface, error);
+    sk_mesh_free(&mesh);
+    return code;
+}
+
+/* A PLY file with the further numbers of the particles. */
+static selkie_code write_with_attributes(const mesher *m, const sk_frame *frame, const char *path, selkie_error *error)
+{
+    sk_mesh mesh = {0};
+    sk_mesh_frame surface;
+    SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
+    selkie_code code = sk_frame_add_values(frame, m->scene, m->threads, &mesh, error);
+    if (!code)
+        code = sk_mesh_write(&surface, path, error);
     sk_mesh_free(&mesh);
     return code;
 }
@@ -128,9 +146,13 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
                       .up = m->scene->output.up};
     memcpy(frame.origin, m->scene->domain.origin, sizeof frame.origin);
     selkie_scene_up(m->scene, frame.scene_up);
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    frame.extra = extras;
+    frame.extra_count = sk_particles_extras(data, extras);
     int code = EXIT_GOOD;
-    if (m->archive ? add_to_archive(m, &frame, &error)
-                   : sk_frame_write_surface(&frame, m->scene, m->threads, path, &error))
+    if (m->archive      ? add_to_archive(m, &frame, &error)
+        : m->attributes ? write_with_attributes(m, &frame, path, &error)
+                        : sk_frame_write_surface(&frame, m->scene, m->threads, path, &error))
         code = complain_error(&error);
     m->made += !code;
     sk_particles_data_free(data);
@@ -224,7 +246,10 @@ static int run_mesh(const tool_arguments *arguments)
     const option_value *values = arguments->values;
     mesher m = {.ending = endings[values[mesh_to].given ? values[mesh_to].integer : 0],
                 .threads = (int)values[mesh_threads].integer,
-                .force = values[mesh_force].given};
+                .force = values[mesh_force].given,
+                .attributes = values[mesh_attributes].given};
+    if (m.attributes && strcmp(m.ending, "ply"))
+        return complain("--attributes: only PLY files have them, not %s", m.ending);
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;

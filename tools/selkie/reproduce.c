@@ -11,12 +11,17 @@
 #include "tool.h"
 
 static const reproduce_paper *const papers[] = {
-    &reproduce_idp,     &reproduce_uic, &reproduce_liquid_boundary, &reproduce_elastoplastic, &reproduce_shape_matching,
+    &reproduce_idp,
+    &reproduce_uic,
+    &reproduce_liquid_boundary,
+    &reproduce_elastoplastic,
+    &reproduce_shape_matching,
     &reproduce_reduced,
+    &reproduce_splash,
 };
 enum { paper_count = sizeof papers / sizeof *papers };
 static const char *const paper_names[] = {
-    "idp", "uic", "liquid_boundary", "elastoplastic", "shape_matching", "reduced", NULL,
+    "idp", "uic", "liquid_boundary", "elastoplastic", "shape_matching", "reduced", "splash", NULL,
 };
 _Static_assert(sizeof paper_names / sizeof *paper_names == paper_count + 1, "a name for each paper");
 

@@ -73,6 +73,7 @@ extern const reproduce_paper reproduce_liquid_boundary;
 extern const reproduce_paper reproduce_elastoplastic;
 extern const reproduce_paper reproduce_shape_matching;
 extern const reproduce_paper reproduce_reduced;
+extern const reproduce_paper reproduce_splash;
 
 /* --- Writing --- */
 

@@ -21,7 +21,7 @@ static const reproduce_run runs[] = {
     SCENE("pour_on_bunny", "water on a bunny", "domain.cell_size=0.0625", 40, 4),
     SCENE("dam_and_bunny", "dam break and bunny", "domain.cell_size=0.0625", 80, 8),
     SCENE("melting_bowl", "melting bowl", "domain.resolution=40", 60, 12),
-    SCENE("cone", "elastic cone", "domain.cell_size=0.04", 4, 2),
+    SCENE("cone", "elastic cone", "domain.cell_size=0.036", 4, 2),
 };
 
 /* --- Figures --- */

@@ -295,10 +295,9 @@ static int in_band(const sk_splash_cells *cells, int place)
     int air = 0;
     for (int z = -planes; z <= planes; z++)
         for (int y = -1; y <= 1; y++)
-            for (int x = -1; x <= 1; x++) {
-                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
-                air |= fill >= 0.0f && fill < 0.5f;
-            }
+            for (int x = -1; x <= 1; x++)
+                air |=
+                    sk_splash_is_air(cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]]);
     return air && cells->fill[place] > SK_SPLASH_DRY;
 }
 

@@ -8,7 +8,7 @@ foreach(header ENDIAN_H FCNTL_H INTTYPES_H LIMITS_H LOCALE_H STDARG_H STDINT_H S
   string(APPEND json_has "#define HAVE_${header} 1\n")
 endforeach()
 file(WRITE ${CMAKE_BINARY_DIR}/generated/json-c/config.h
-  "${json_has}#define JSON_C_HAVE_INTTYPES_H 1\n#define SIZEOF_INT 4\n#define SIZEOF_INT64_T 8\n#define SIZEOF_LONG 4\n"
+  "${json_has}#define STDC_HEADERS 1\n#define JSON_C_HAVE_INTTYPES_H 1\n#define SIZEOF_INT 4\n#define SIZEOF_INT64_T 8\n#define SIZEOF_LONG 4\n"
   "#define SIZEOF_LONG_LONG 8\n#define SIZEOF_SIZE_T 4\n#define SIZEOF_SSIZE_T 4\n#define PACKAGE_VERSION \"0.16\"\n")
 file(WRITE ${CMAKE_BINARY_DIR}/generated/json-c/json_config.h "#define JSON_C_HAVE_INTTYPES_H 1\n")
 file(GLOB json_headers ${json}/*.h)

@@ -173,18 +173,57 @@ INLINE int tile_site_of(int local)
     return sk_rest_tile_site(local & SK_BRICK_MASK, local >> SK_BRICK_LOG & SK_BRICK_MASK, local >> (2 * SK_BRICK_LOG));
 }
 
-/* Along axis d: displacements against the rest shape, from that of an inner site. They are small where a body has not
- * turned, and offsets are exact. */
-static void shift_tile(float *tile, int site, int d, float spacing)
+/* F - 1 of an inner site, from displacements; 0 if there is none. */
+static void fit_site(float (*tile)[TILE], int site, float per_spacing, float mean[SK_REST_MATRIX])
 {
-    const int own = site >> (d * SK_BRICK_LOG) & SK_BRICK_MASK;
-    const float from = tile[tile_site_of(site)];
-    for (int row = 0; row < ROWS; row++)
-        for (int x = 0; x < SK_BRICK_TILE_N; x++) {
-            const int at = d == 0 ? x : d == 1 ? row % SK_BRICK_TILE_N : row / SK_BRICK_TILE_N;
-            float *to = tile + SK_BRICK_TILE_N * row + x;
-            *to = (*to - from) - spacing * (float)(at - 1 - own);
+    const int t = tile_site_of(site);
+    memset(mean, 0, SK_REST_MATRIX * sizeof *mean);
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        float e[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            e[d] = tile[d][t + sk_rest_tile_step(n)] - tile[d][t];
+        SK_DIM(sk_rest_fit)(n, e, mean);
+    }
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        mean[n] *= per_spacing / SK_REST_MOMENT;
+}
+
+/* Takes a body at rest, deformed by `mean`, from the values of the sites, counted from one site. */
+static void take_away(float (*tile)[TILE], int site, float spacing, const float mean[SK_REST_MATRIX])
+{
+    for (int row = 0; row < ROWS; row++) {
+        const float y = (float)(row % SK_BRICK_TILE_N - 1 - (site >> SK_BRICK_LOG & SK_BRICK_MASK));
+        const float z = (float)(row / SK_BRICK_TILE_N - 1 - (site >> (2 * SK_BRICK_LOG)));
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float *m = mean + SELKIE_DIM * d;
+            const float start = m[1] * y + (SELKIE_DIM == 3 ? m[SELKIE_DIM - 1] * z : 0.0f);
+            float *to = tile[d] + SK_BRICK_TILE_N * row;
+            for (int x = 0; x < SK_BRICK_TILE_N; x++)
+                to[x] -= spacing * (start + m[0] * (float)(x - 1 - (site & SK_BRICK_MASK)));
         }
+    }
+}
+
+/* Positions become displacements against the rest shape, moved and deformed as at a site inside the body: they are
+ * small, and sums keep their digits also where a body has turned. `mean` gets F - 1 of that site. */
+static void centre_tile(float (*tile)[TILE], const sk_rest_shape *rest, int brick, int inner,
+                        float mean[SK_REST_MATRIX])
+{
+    const int site = inner < 0 ? find_any_site(rest, brick) : inner;
+    const float spacing = (float)rest->spacing;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float from = tile[d][tile_site_of(site)];
+        for (int n = 0; n < TILE; n++)
+            tile[d][n] -= from;
+    }
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        mean[n] = n % (SELKIE_DIM + 1) == 0 ? 1.0f : 0.0f;
+    take_away(tile, site, spacing, mean);
+    memset(mean, 0, SK_REST_MATRIX * sizeof *mean);
+    if (inner < 0)
+        return;
+    fit_site(tile, site, 1.0f / spacing, mean);
+    take_away(tile, site, spacing, mean);
 }
 
 /* --- Stress --- */
@@ -192,6 +231,7 @@ static void shift_tile(float *tile, int site, int d, float spacing)
 typedef struct stress_frame {
     sk_rest_shape *rest;
     float dt, spacing, per_spacing;
+    float mean[SK_REST_MATRIX];                          /*    F - 1 that has been taken from the positions */
     float tile[SELKIE_DIM][TILE];                        /* m  positions */
     float rises[SELKIE_DIM][SELKIE_DIM][SK_BRICK_SITES]; /* m  sums of w u o^T, of points inside a body */
 } stress_frame;
@@ -202,7 +242,8 @@ INLINE void fit_inside(const stress_frame *frame, size_t local, f4 *deformation)
     const float factor = frame->per_spacing / SK_REST_MOMENT;
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++)
-            deformation[SELKIE_DIM * i + j] = factor * f4_load(frame->rises[i][j] + local);
+            deformation[SELKIE_DIM * i + j] = f4_multiply_add(sk_four(factor), f4_load(frame->rises[i][j] + local),
+                                                              sk_four(frame->mean[SELKIE_DIM * i + j]));
 }
 
 /* F - 1 of four points. */
@@ -231,7 +272,9 @@ INLINE void fit(const stress_frame *frame, int t, lane_bits bonds, const f4 *inv
             f4 sum = sk_four(0.0f);
             for (int k = 0; k < SELKIE_DIM; k++)
                 sum += moment[SELKIE_DIM * i + k] * inverse[SELKIE_DIM * k + j];
-            deformation[SELKIE_DIM * i + j] = frame->per_spacing * sum;
+            deformation[SELKIE_DIM * i + j] =
+                sk_scaled_add(frame->per_spacing, sum,
+                              sk_choose(inverse[0] != 0.0f, sk_four(frame->mean[SELKIE_DIM * i + j]), sk_four(0.0f)));
         }
 }
 
@@ -433,8 +476,7 @@ static void stress_brick(stress_frame *frame, int brick, sk_rest_sums *sums)
     *sums = (sk_rest_sums){0};
     load_tile(frame->rest, brick, frame->rest->position, SELKIE_DIM, frame->tile);
     const int inner = find_inner_site(frame->rest, brick);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        shift_tile(frame->tile[d], inner < 0 ? find_any_site(frame->rest, brick) : inner, d, frame->spacing);
+    centre_tile(frame->tile, frame->rest, brick, inner, frame->mean);
     for (int d = 0; d < SELKIE_DIM && inner >= 0; d++)
         sum_rises(frame->tile[d], frame->rises[d]);
     for (int local = 0; local < SK_BRICK_SITES; local += SK_LANES) {
@@ -559,10 +601,13 @@ static void load_bonds(bond_frame *frame, int brick)
 {
     const sk_rest_shape *rest = frame->rest;
     const int inner = find_inner_site(rest, brick);
+    float mean[SK_REST_MATRIX];
     load_tile(rest, brick, rest->position, SELKIE_DIM, frame->position);
     load_tile(rest, brick, rest->push, SK_REST_PUSH, frame->push);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        shift_tile(frame->position[d], inner < 0 ? find_any_site(rest, brick) : inner, d, frame->spacing);
+    centre_tile(frame->position, rest, brick, inner, mean);
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        for (int at = 0; at < TILE; at++)
+            frame->push[n][at] += frame->spacing * mean[n] * frame->push[SK_REST_MATRIX][at];
     if (inner < 0)
         return;
     for (int d = 0; d < SELKIE_DIM; d++)

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "base/crc.h"
 #include "geom/picture_file.h"
 #include "geom/shape.h"
 #include "methods/reduced/basis_file.h"
@@ -135,7 +135,7 @@ uint32_t sk_reduced_obstacles(const sk_step *step)
     uint32_t checksum = 0;
     if (solid) {
         mark_solids(step, solid);
-        checksum = (uint32_t)crc32_z(0, solid, nodes);
+        checksum = sk_crc32(solid, nodes);
     }
     sk_release(step->memory, solid);
     return checksum;

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
+
+#include "base/crc.h"
 
 enum { VERSION = 1, ORDER = 0x01020304, MOST_MODES = 65536 };
 static const char magic[8] = "SLKBASE\n";
@@ -26,7 +27,7 @@ static size_t bytes_of(const sk_basis_header *h)
 static uint32_t checksum(const char *bytes, size_t size)
 {
     const size_t first = offsetof(sk_basis_header, obstacles);
-    return (uint32_t)crc32_z(0, (const Bytef *)bytes + first, size - first);
+    return sk_crc32(bytes + first, size - first);
 }
 
 /* --- Writing --- */

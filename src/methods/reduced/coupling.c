@@ -151,10 +151,7 @@ static void assemble_near(sk_coupling *c, int a, int b)
 {
     const sk_panels *p = &c->panels[b];
     const double *place = c->place[b], reach = c->panels[a].reach + p->reach;
-    double longest = 0.0;
-    for (int j = 0; j < p->count; j++)
-        longest = fmax(longest, p->length[j]);
-    if (hypot(c->place[a][0] - place[0], c->place[a][1] - place[1]) > reach + near_lengths * longest)
+    if (hypot(c->place[a][0] - place[0], c->place[a][1] - place[1]) > reach + near_lengths * p->longest)
         return;
     for (int i = c->first[a]; i < c->first[a + 1]; i++) {
         double x[2];
@@ -196,30 +193,30 @@ void sk_coupling_assemble(sk_coupling *c, int threads)
 
 typedef double lanes __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
 
-/* What all sheets but its own add at the middles of a body. */
-static void add_others(sk_coupling *c, int b)
+/* What the sheets of the first `columns` panels, but its own, add at the middles of a body. */
+static void add_others(sk_coupling *c, int b, int columns)
 {
     for (int i = c->first[b]; i < c->first[b + 1]; i++) {
         const double *row = c->matrix + (size_t)i * (size_t)c->count;
         lanes sum[4] = {{0.0}};
         int j = 0;
-        for (; j + 8 <= c->count; j += 8)
+        for (; j + 8 <= columns; j += 8)
             for (int k = 0; k < 4; k++)
                 sum[k] += *(const lanes *)(const void *)(row + j + 2 * k) *
                           *(const lanes *)(const void *)(c->circulation + j + 2 * k);
         const lanes all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
         c->others[i] = all[0] + all[1];
-        for (; j < c->count; j++)
+        for (; j < columns; j++)
             c->others[i] += row[j] * c->circulation[j];
     }
 }
 
-/* New strengths of a body; returns the largest change. */
+/* New strengths of a body; returns the largest change. In the first sweep the bodies behind it have none yet. */
 static double renew(sk_coupling *c, int b)
 {
     const sk_panels *p = &c->panels[b];
     double *right = c->work, *strength = c->work + c->count, change = 0.0;
-    add_others(c, b);
+    add_others(c, b, c->sweeps == 1 ? c->first[b] : c->count);
     for (int i = 0; i < p->count; i++)
         right[i] = c->wanted[c->first[b] + i] - c->others[c->first[b] + i];
     sk_panels_strengths(p, right, strength);
@@ -246,10 +243,13 @@ void sk_coupling_solve(sk_coupling *c, double tolerance)
         if (!(c->change > tolerance * largest))
             break;
     }
+    /* Sweeps that ended left what others add, to the tolerance; one that is the only one has seen half of them. */
+    if (c->sweeps > 1 && c->sweeps <= MOST_SWEEPS)
+        return;
     if (c->sweeps > MOST_SWEEPS)
         sk_coupling_solve_whole(c);
     for (int b = 0; b < c->body_count; b++)
-        add_others(c, b);
+        add_others(c, b, c->count);
 }
 
 int sk_coupling_solve_whole(sk_coupling *c)

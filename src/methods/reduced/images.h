@@ -46,7 +46,7 @@ typedef struct sk_image_points {
 selkie_code sk_images_make(sk_images *images, const double size[2], const int closed[2], selkie_error *error);
 void sk_images_place(const sk_images *images, int n, const double x[2], sk_image_points *points);
 
-/* Stream function (m2/s) at point i of unit vortices at points j = first .. end - 1, to 1e-10. Includes the vortex
+/* Stream function (m2/s) at point i of unit vortices at points j = first .. end - 1, to 1e-9. Includes the vortex
  * itself: infinite at i = j. */
 void sk_images_streams(const sk_images *images, const sk_image_points *points, int i, int first, int end,
                        double *streams);

@@ -65,6 +65,7 @@ static void measure(sk_panels *p, const double (*corners)[2], const double cente
         p->area += 0.5 * (a[0] * b[1] - a[1] * b[0]);
         p->perimeter += p->length[j];
         p->reach = fmax(p->reach, hypot(a[0], a[1]));
+        p->longest = fmax(p->longest, p->length[j]);
     }
 }
 

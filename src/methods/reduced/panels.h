@@ -25,6 +25,7 @@ typedef struct sk_panels {
     double area;          /* m2 */
     double perimeter;     /* m */
     double reach;         /* m   largest distance of a corner from the centre */
+    double longest;       /* m   panel */
     double *inverse;      /*     [count][count]: strengths of minus the stream function at the middles */
     double added[3][3];   /* m2, m3, m4: added mass over the density, for motion along x, y and rotation */
 } sk_panels;

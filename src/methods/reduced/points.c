@@ -36,7 +36,8 @@ void sk_mode_points_place(sk_mode_points *points, const sk_reduced_spectrum *s, 
         const double base = sk_reduced_wave_number(s, d, 1) * x[d], step = half ? 2.0 * base : base;
         const double c = cos(step), sine = sin(step);
         double *to = points->table[d] + (size_t)n * (size_t)waves;
-        double re = sk_reduced_first(family) ? cos(base) : 1.0, im = sk_reduced_first(family) ? sin(base) : 0.0;
+        double re = half ? cos(base) : sk_reduced_first(family) ? c : 1.0;
+        double im = half ? sin(base) : sk_reduced_first(family) ? sine : 0.0;
         points->x[n][d] = x[d];
         for (int w = 0; w < waves; w++) {
             /* Periodic functions: 1, then sine and cosine of each multiple. */

@@ -312,7 +312,7 @@ static int find_wet_bodies(sk_step *step, const uint8_t *mixed, const uint8_t *a
     sk_soft *soft = step->soft;
     int found = 0;
     uint8_t *wet = soft->wet;
-    memset(wet, 0, (size_t)step->scene->body_count + 1);
+    memset(wet, 0, (size_t)soft->wet_count);
     for (int b = 1; b <= step->grid.particle_blocks; b++) {
         int near = 0;
         for (int n = 0; n < SK_NEIGHBOURS; n++)
@@ -417,7 +417,11 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    (void)error;
+    SK_TRY(sk_reserve(step->memory, (void **)&soft->from, &soft->from_capacity, (size_t)step->particles.count + 1,
+                      sizeof *soft->from, "bodies", error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = 0; k < soft->point_count; k++) {
         if (soft->record[k] < 0)
@@ -457,7 +461,7 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     const double near = 1e-3 * step->grid.cell_size;
-    (void)error;
+    SK_TRY(SK_DIM(sk_soft_stop)(step, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = 0; k < soft->point_count; k++) {
         if (soft->record[k] < 0)

@@ -76,11 +76,10 @@ static int64_t nearest_point(const sk_step *step, sk_plain_cell cell, const floa
     return best;
 }
 
-/* Is the particle inside a body? Fills in where. */
-static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, inside *found)
+/* Is a particle at x inside a body? Fills in where. */
+static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, const float x[3], inside *found)
 {
     const sk_soft *soft = step->soft;
-    const float *x = step->particles.records[p].position;
     double distance2, out = 0.0;
     const int64_t k = nearest_point(step, cell, x, &distance2);
     if (k < 0 || distance2 > 4.0 * soft->spacing * soft->spacing)
@@ -303,7 +302,8 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 256)
     for (uint32_t n = 0; n < candidates; n++) {
         const sk_plain_cell cell = {list[n].body, (int)list[n].point};
-        if (!find_inside(step, cell, list[n].particle, &list[n]))
+        const uint32_t p = list[n].particle;
+        if (!find_inside(step, cell, p, step->particles.records[p].position, &list[n]))
             list[n].body = -1;
     }
     size_t count = 0;
@@ -323,6 +323,69 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
                          (float)step->grid.high[d] - gap);
         }
     }
+    soft->crowded = soft->crowded_blocks = NULL;
+    return SELKIE_OK;
+}
+
+/* --- Paths --- */
+
+/* Stops a particle where its path enters a body: half a spacing inside at most, from where push_out() leads it back to
+ * the side that it came from. Returns whether it does. The path is that relative to the body, whose points are still at
+ * the start of the step.
+ */
+static int stop_particle(const sk_step *step, uint32_t p, const float before[3])
+{
+    const sk_soft *soft = step->soft;
+    sk_particle *particle = &step->particles.records[p];
+    double way[3] = {0.0, 0.0, 0.0}, length2 = 0.0;
+    inside found;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        way[d] = (double)particle->position[d] - (double)before[d];
+        length2 += way[d] * way[d];
+    }
+    const int count = (int)ceil(sqrt(length2) / (0.4 * soft->spacing));
+    for (int n = 0; n <= count && count > 1; n++) {
+        float x[3] = {0.0f, 0.0f, 0.0f};
+        int at[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            x[d] = (float)((double)before[d] + way[d] * n / count);
+            at[d] = (int)floor(((double)x[d] - step->grid.corner[d]) / step->grid.cell_size);
+        }
+        if (!find_inside(step, sk_plain_find(&step->grid, at), p, x, &found))
+            continue;
+        double into = 0.0;
+        const double *drift = soft->points[found.point].velocity;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            into += (double)found.normal[d] * (way[d] - step->dt * drift[d]);
+        if (n == 0 || !(into < 0.0)) /* it was inside, or leaves */
+            return 0;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            particle->position[d] = (float)((double)x[d] + step->dt * drift[d] * (1.0 - (double)n / count));
+        return 1;
+    }
+    return 0;
+}
+
+/* Fast liquid does not pass thin bodies: paths of the move are tested against the points. */
+selkie_code SK_DIM(sk_soft_stop)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    const sk_grid *grid = &step->grid;
+    soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
+    SK_TRY(mark_cells(step, error));
+    int stopped = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4) reduction(| : stopped)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        int near = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            near |= soft->crowded_blocks[grid->neighbours[b][n]];
+        for (uint32_t p = start[0]; near && p < start[SK_BLOCK_CELLS]; p++)
+            if (!soft->owner[p] && !(step->particles.records[p].flags & SK_PARTICLE_DEAD))
+                stopped |= stop_particle(step, p, soft->from[p]);
+    }
+    if (stopped)
+        sk_particles_moved(&step->particles);
     soft->crowded = soft->crowded_blocks = NULL;
     return SELKIE_OK;
 }

@@ -242,7 +242,13 @@ static void flow(const selkie_soft_def *def, double dt, const double rotation[9]
     const double limit = change2 > def->max_flow * def->max_flow ? def->max_flow / sqrt(change2) : 1.0;
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++)
-            region->flow[3 * i + j] = limit * next[3 * i + j] + (i == j);
+            full[9 * i + j] = limit * next[3 * i + j] + (i == j);
+
+    /* The limit changes the volume. */
+    const double again = limit < 1.0 ? pow(fmax(determinant(full), 1e-3), -1.0 / SELKIE_DIM) : 1.0;
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++)
+            region->flow[3 * i + j] = again * full[9 * i + j];
     region->is_ready = 0;
 }
 

@@ -66,7 +66,8 @@ static selkie_code create(sk_step *step, selkie_error *error)
     }
     step->liquid_mask = soft->liquid_mask;
     soft->bodies = sk_allocate_zeroed(step->memory, ((size_t)scene->body_count + 1) * sizeof *soft->bodies);
-    soft->wet = sk_allocate_zeroed(step->memory, (size_t)scene->body_count + 1);
+    soft->wet_count = scene->body_count + 1;
+    soft->wet = sk_allocate_zeroed(step->memory, (size_t)soft->wet_count);
     if (!soft->bodies || !soft->wet)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", scene->body_count);
     for (int b = 0; b < scene->body_count; b++) {
@@ -100,6 +101,7 @@ static void destroy(sk_step *step)
     sk_release(step->memory, soft->shares);
     sk_release(step->memory, soft->record);
     sk_release(step->memory, soft->wet);
+    sk_release(step->memory, soft->from);
     sk_release(step->memory, soft->surfaces);
     sk_release(step->memory, soft->state);
     sk_release(step->memory, soft);

@@ -78,8 +78,11 @@ typedef struct sk_soft {
     uint8_t *crowded;        /* [cells] holds points; scratch */
     uint8_t *crowded_blocks; /* [blocks] likewise */
     uint8_t *wet;            /* [bodies of the scene + 1] liquid touches body n - 1 in this step */
-    const uint32_t *owner;   /* [particles] body counted from 1 */
-    int64_t *record;         /* [points] index of the record since the last sort, -1 = gone */
+    int wet_count;
+    float (*from)[3]; /* [particles] m  before the move */
+    size_t from_capacity;
+    const uint32_t *owner; /* [particles] body counted from 1 */
+    int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
     int solid_velocity, solid_share, liquid_velocity, before, forced; /* first of three fields each */
     int solid_density;
@@ -100,6 +103,7 @@ selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selk
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_match_plain_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_soft_stop_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_mix_##dim(sk_step *step, selkie_error *error);                                                 \
     selkie_code sk_soft_mix_plain_##dim(sk_step *step, selkie_error *error);                                           \

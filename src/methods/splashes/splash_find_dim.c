@@ -70,14 +70,13 @@ static void load_fill(const sk_step *step, int block, finder *f)
         }
 }
 
-/* Marks the cells with air in them or around them: liquid there is in the band at the surface. Returns 0 if there is
- * none. */
+/* Marks the cells with air in them or around them. Returns 0 if there is none. */
 static int mark_air(finder *f)
 {
     enum { NZ = SELKIE_DIM == 3 ? SK_BLOCK_N : 1, Z0 = SELKIE_DIM == 3 ? HALO : 0 };
     uint8_t *air = f->air, any = 0;
     for (int n = 0; n < VALUES; n++)
-        any |= air[n] = f->fill[n] >= 0.0f && f->fill[n] < 0.5f;
+        any |= air[n] = (uint8_t)sk_splash_is_air(f->fill[n]);
     if (!any)
         return 0;
     for (int d = 0; d < SELKIE_DIM; d++) { /* one axis after the other, from one array into the other and back */
@@ -105,7 +104,7 @@ static int tile_place(int c)
 static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float state[2])
 {
     const selkie_splash_def *def = &step->scene->splash;
-    const float p = sk_splash_probability(&s->model, logit), part = (float)(step->dt / s->model.duration);
+    const float p = sk_splash_probability(&s->model, logit), part = (float)(s->every * step->dt / s->model.duration);
     if (def->sampling == SELKIE_SPLASH_EXPECTATION) {
         /* Eq. 7 over windows of the duration, with the probabilities of balanced classes. */
         state[0] += (2.0f * sk_learn_sigmoid(logit) - 1.0f) * sqrtf(part);
@@ -268,8 +267,12 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, in
         f->fill,
         {tile_step[0], tile_step[1], tile_step[2]},
         SELKIE_DIM};
-    int loaded = 0;
+    int loaded = 0, turn = (int)(step->step_count % s->every);
     memset(s->chosen + start[0], 0, start[SK_BLOCK_CELLS] - start[0]);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        turn += grid->coordinates[block][d] & 3;
+    if (turn % s->every)
+        return;
     load_fill(step, block, f);
     if (!mark_air(f))
         return;
@@ -319,6 +322,7 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
     SK_TRY(sk_reserve(step->memory, (void **)&s->change, &s->change_capacity, count, sizeof *s->change, "splashes",
                       error));
     int beyond = 0;
+    s->every = step->dt <= 0.25 * s->model.duration ? 2 : 1;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads) reduction(| : beyond)

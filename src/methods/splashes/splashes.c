@@ -10,7 +10,7 @@
 #include "defs/materials.h"
 
 /* Probability over the mean one below which a cell's outermost particle makes the whole cell count as calm. */
-#define CALM 0.01f
+#define CALM 0.03f
 
 static int takes_part(const selkie_scene *scene)
 {
@@ -66,9 +66,10 @@ static selkie_code create(sk_step *step, selkie_error *error)
     const double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
     const double own = sk_scene_surface_tension(step->scene), sigma = own > 0.0 ? own : s->model.tension;
     const double capillary = sigma / (step->density * h), square = gravity * h + capillary;
-    s->calm_logit = step->scene->splash.sampling == SELKIE_SPLASH_EXPECTATION
-                        ? -2.0f
-                        : sk_splash_logit_of(&s->model, CALM * (float)s->model.prior);
+    s->calm_logit =
+        step->scene->splash.sampling == SELKIE_SPLASH_EXPECTATION
+            ? -2.0f
+            : sk_splash_logit_of(&s->model, CALM * (float)(s->model.prior / fmax(step->scene->splash.rate, 1.0)));
     s->speed = (float)sqrt(square > 0.0 ? square : 9.81 * h);
     s->options = (sk_splash_options){s->model.reach,  s->model.velocity_reach,
                                      step->up_axis,   (float)step->up_sign,

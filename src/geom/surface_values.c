@@ -1,0 +1,214 @@
+/* Values of the particles at the vertices of their surface: kernel means at the nodes, interpolated. */
+#include "geom/surface_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Sums of three values over the particles at all nodes near them. */
+typedef struct node_values {
+    const sk_surface_grid *grid;
+    f4 (*sums)[sk_node_count]; /* of each block: weight, then weight times value */
+} node_values;
+
+/* Index of the block at these coordinates, -1 = none. Blocks are sorted by z, y, x. */
+static ptrdiff_t find_block(const sk_surface_grid *grid, const int at[3])
+{
+    size_t low = 0, high = grid->block_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int32_t *c = grid->coordinates[middle];
+        const int before = c[2] != at[2] ? c[2] < at[2] : c[1] != at[1] ? c[1] < at[1] : c[0] < at[0];
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == grid->block_count || grid->coordinates[low][0] != at[0] || grid->coordinates[low][1] != at[1] ||
+        grid->coordinates[low][2] != at[2])
+        return -1;
+    return (ptrdiff_t)low;
+}
+
+/* Means at a place (voxels); returns 0 where no particle is near. */
+static int sample(const node_values *nodes, const float place[3], float means[3])
+{
+    int base[3];
+    float part[3];
+    f4 sum = {0, 0, 0, 0};
+    for (int a = 0; a < 3; ++a) {
+        base[a] = (int)floorf(place[a]);
+        part[a] = place[a] - (float)base[a];
+    }
+    for (int c = 0; c < 8; ++c) {
+        const int node[3] = {base[0] + (c & 1), base[1] + (c >> 1 & 1), base[2] + (c >> 2)};
+        const int block[3] = {node[0] >> sk_node_log, node[1] >> sk_node_log, node[2] >> sk_node_log};
+        const ptrdiff_t b = find_block(nodes->grid, block);
+        const float weight = (c & 1 ? part[0] : 1.0f - part[0]) * (c >> 1 & 1 ? part[1] : 1.0f - part[1]) *
+                             (c >> 2 ? part[2] : 1.0f - part[2]);
+        if (b >= 0)
+            sum += weight * nodes->sums[b][(node[0] & 7) + 8 * (node[1] & 7) + 64 * (node[2] & 7)];
+    }
+    if (!(sum[0] > 1e-6f))
+        return 0;
+    for (int a = 0; a < 3; ++a)
+        means[a] = sum[a + 1] / sum[0];
+    return 1;
+}
+
+/* Sums of up to three values. */
+static selkie_code sum_values(const sk_surface_grid *grid, int count, const sk_surface_value *values,
+                              node_values *nodes, selkie_error *error)
+{
+    const size_t blocks = grid->block_count;
+    float(*sorted)[3] = sk_allocate_zeroed(NULL, (grid->particle_count + 1) * sizeof *sorted);
+    uint8_t *marked = sk_allocate(NULL, blocks + 1);
+    sk_surface_sums sums = {0};
+    selkie_code code = SELKIE_OK;
+    if (!sorted || !marked)
+        code =
+            sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for values of %zu particles", grid->particle_count);
+    for (size_t p = 0; p < grid->particle_count && !code; ++p)
+        for (int v = 0; v < count; ++v) {
+            const char *from = (const char *)values[v].data + grid->points[p].source * values[v].stride;
+            float value = 0.0f;
+            uint32_t whole;
+            memcpy(&whole, from, sizeof whole);
+            memcpy(&value, from, sizeof value);
+            value = values[v].is_whole ? (float)whole : value;
+            sorted[p][v] = isfinite(value) ? value : 0.0f;
+        }
+    if (!code) {
+        memset(marked, 1, blocks);
+        code = sk_surface_sum(grid, marked, (const float(*)[3])sorted, &sums, error);
+    }
+    if (!code) {
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 4)
+        for (size_t b = 0; b < blocks; ++b)
+            sk_surface_filter(grid, &sums, 0, b, nodes->sums[b]);
+        sk_surface_sums_free(&sums);
+    }
+    sk_release(NULL, sorted);
+    sk_release(NULL, marked);
+    return code;
+}
+
+static void vertex_place(const sk_surface_grid *grid, const sk_mesh *mesh, size_t vertex, float place[3])
+{
+    for (int a = 0; a < 3; ++a)
+        place[a] = (float)(((double)mesh->positions[3 * vertex + (size_t)a] - grid->origin[a]) / grid->voxel[a]);
+}
+
+/* Curl of the velocity (1/s), by differences over two voxels; one-sided beside the air. */
+static void curl(const node_values *nodes, const float place[3], float result[3])
+{
+    float slopes[3][3] = {{0}}, middle[3];
+    memset(result, 0, 3 * sizeof *result);
+    if (!sample(nodes, place, middle))
+        return;
+    for (int a = 0; a < 3; ++a) {
+        float ends[2][3], way = 0.0f;
+        for (int side = 0; side < 2; ++side) {
+            float at[3] = {place[0], place[1], place[2]};
+            at[a] += side ? 1.0f : -1.0f;
+            if (sample(nodes, at, ends[side]))
+                way += 1.0f;
+            else
+                memcpy(ends[side], middle, sizeof middle);
+        }
+        for (int k = 0; k < 3 && way > 0.0f; ++k)
+            slopes[a][k] = (ends[1][k] - ends[0][k]) / (way * (float)nodes->grid->voxel[a]);
+    }
+    for (int k = 0; k < 3; ++k)
+        result[k] = slopes[(k + 1) % 3][(k + 2) % 3] - slopes[(k + 2) % 3][(k + 1) % 3];
+}
+
+static float *add_value(sk_mesh *mesh, const char *name, selkie_error *error, selkie_code *code)
+{
+    float *data = sk_allocate(NULL, (mesh->vertex_count + 1) * sizeof *data);
+    if (!data || mesh->value_count == SK_MESH_MOST_VALUES) {
+        sk_release(NULL, data);
+        *code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no room for the value %s at %zu vertices", name,
+                        mesh->vertex_count);
+        return NULL;
+    }
+    sk_mesh_value *value = &mesh->values[mesh->value_count++];
+    snprintf(value->name, sizeof value->name, "%s", name);
+    value->data = data;
+    return data;
+}
+
+/* Up to three values at the vertices. */
+static selkie_code add_means(const node_values *nodes, int count, const sk_surface_value *values, sk_mesh *mesh,
+                             selkie_error *error)
+{
+    float *to[3] = {NULL, NULL, NULL};
+    selkie_code code = SELKIE_OK;
+    for (int v = 0; v < count && !code; ++v)
+        to[v] = add_value(mesh, values[v].name, error, &code);
+    if (code)
+        return code;
+#pragma omp parallel for num_threads(nodes->grid->threads) schedule(static)
+    for (size_t i = 0; i < mesh->vertex_count; ++i) {
+        float place[3], means[3] = {0, 0, 0};
+        vertex_place(nodes->grid, mesh, i, place);
+        sample(nodes, place, means);
+        for (int v = 0; v < count; ++v)
+            to[v][i] = values[v].is_whole ? floorf(means[v] + 0.5f) : means[v];
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code add_vorticity(const node_values *nodes, sk_mesh *mesh, selkie_error *error)
+{
+    static const char *const names[3] = {"vorticity_x", "vorticity_y", "vorticity_z"};
+    float *to[3];
+    selkie_code code = SELKIE_OK;
+    for (int a = 0; a < 3 && !code; ++a)
+        to[a] = add_value(mesh, names[a], error, &code);
+    if (code)
+        return code;
+#pragma omp parallel for num_threads(nodes->grid->threads) schedule(static)
+    for (size_t i = 0; i < mesh->vertex_count; ++i) {
+        float place[3], spin[3];
+        vertex_place(nodes->grid, mesh, i, place);
+        curl(nodes, place, spin);
+        for (int a = 0; a < 3; ++a)
+            to[a][i] = spin[a];
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_surface_add_values(const sk_surface_particles *particles, const sk_surface_options *options, int count,
+                                  const sk_surface_value *values, sk_mesh *mesh, selkie_error *error)
+{
+    sk_surface_grid grid;
+    SK_TRY(sk_surface_grid_init(&grid, options, particles->count, error));
+    selkie_code code = sk_surface_bin(&grid, particles, error);
+    node_values nodes = {.grid = &grid};
+    if (!code) {
+        /* Particles deep inside count too. */
+        memset(grid.deep, 0, grid.block_count * sizeof *grid.deep);
+        nodes.sums = sk_allocate(NULL, (grid.block_count + 1) * sizeof *nodes.sums);
+        if (!nodes.sums)
+            code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for the values of %zu blocks",
+                           grid.block_count);
+    }
+    for (int v = 0; v < count && !code; v += 3) {
+        const int here = count - v < 3 ? count - v : 3;
+        code = sum_values(&grid, here, values + v, &nodes, error);
+        if (!code)
+            code = add_means(&nodes, here, values + v, mesh, error);
+    }
+    if (!code && particles->velocity) {
+        sk_surface_value velocity[3];
+        for (int a = 0; a < 3; ++a)
+            velocity[a] = (sk_surface_value){"velocity", particles->velocity + a, particles->velocity_stride, 0};
+        code = sum_values(&grid, 3, velocity, &nodes, error);
+        if (!code)
+            code = add_vorticity(&nodes, mesh, error);
+    }
+    sk_release(NULL, nodes.sums);
+    sk_surface_grid_free(&grid);
+    return code;
+}

@@ -1,0 +1,44 @@
+// How fast the WebAssembly program steps, in node: CPU milliseconds a step. Compare with `selkie run -j 1`.
+// Usage: node web_speed.mjs BUILD-WEB SCENE-FILE [STEPS]
+import { createRequire } from "node:module";
+import { copyFileSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const [build, scene, count = "50"] = process.argv.slice(2), steps = Number(count);
+const copy = join(mkdtempSync(join(tmpdir(), "selkie-")), "selkie.mjs");
+copyFileSync(join(build, "selkie.js"), copy);
+// Emscripten's module is made for a worker: node has neither of these in a module.
+Object.assign(globalThis, { require: createRequire(import.meta.url), __dirname: build, fetch: undefined });
+const module = await (await import(copy)).default({ wasmBinary: readFileSync(join(build, "selkie.wasm")) });
+const call = (name, type, types = [], values = []) => module.ccall(name, type, types, values);
+const send = (message) => {
+  const text = JSON.stringify(message);
+  call("studio_wasm_message", null, ["string", "number"], [text, text.length]);
+};
+let state = {};
+const drain = () => {
+  for (let at = call("studio_wasm_next", "number"); at; at = call("studio_wasm_next", "number")) {
+    if (call("studio_wasm_is_binary", "number")) continue;
+    const message = JSON.parse(Buffer.from(module.HEAPU8.slice(at, at + call("studio_wasm_length", "number"))).toString());
+    if (message.is === "problem") throw new Error(message.message);
+    if (message.is === "state") state = message;
+  }
+};
+
+call("studio_wasm_open", "number");
+module.FS.writeFile("/scene.json", readFileSync(scene, "utf8"));
+call("studio_wasm_add_scene", "number", ["string", "string"], ["scene", "/scene.json"]);
+for (const message of [{ do: "open", scene: "scene" }, { do: "speed", value: 0 }, { do: "run" }]) {
+  send(message);
+  call("studio_wasm_turn", "number");
+}
+for (let i = 0; i < 5; i++) call("studio_wasm_turn", "number"); // the browser's compiler warms up
+drain();
+const before = state.step, begin = process.cpuUsage();
+for (let i = 0; i < steps; i++) call("studio_wasm_turn", "number");
+const { user, system } = process.cpuUsage(begin);
+send({ do: "pause" });
+call("studio_wasm_turn", "number");
+drain();
+console.log(`${state.particles} particles, ${((user + system) / 1000 / (state.step - before)).toFixed(2)} ms of CPU a step`);

@@ -1,0 +1,29 @@
+# test_cuda_emulated: the GPU backend compiled for the CPU (emulate.h) against the plain one. It needs a C++ compiler and
+# no device. Its objects come first in the link, so that none of the real ones is taken from the library.
+find_program(SELKIE_CXX NAMES g++ c++)
+if(SELKIE_HAVE_CUDA AND SELKIE_CXX)
+  set(emulated_objects "")
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda/emulated)
+  file(GLOB emulated_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/*.cu)
+  foreach(source ${emulated_sources})
+    get_filename_component(name ${source} NAME_WE)
+    foreach(dimension 2 3)
+      set(object cuda/emulated/${name}_${dimension}d.o)
+      if(dimension EQUAL 3 OR name MATCHES "_dim$")
+        add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${object}
+          COMMAND ${SELKIE_CXX} -x c++ -std=c++20 -O1 -w -ffp-contract=off -fno-exceptions -DSELKIE_DIM=${dimension}
+            "-DSK_CUDA_EMULATED=\"cuda/emulate.h\"" -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/include
+            -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_BINARY_DIR}/generated -MD -MF ${CMAKE_BINARY_DIR}/${object}.d -MT ${object}
+            -c ${source} -o ${CMAKE_BINARY_DIR}/${object}
+          DEPENDS ${source} DEPFILE ${CMAKE_BINARY_DIR}/${object}.d
+          COMMENT "Building emulated CUDA object ${name} in ${dimension}D" VERBATIM)
+        set_source_files_properties(${CMAKE_BINARY_DIR}/${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+        list(APPEND emulated_objects ${CMAKE_BINARY_DIR}/${object})
+      endif()
+    endforeach()
+  endforeach()
+  selkie_test_program(test_cuda_emulated ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_cuda.c)
+  target_sources(test_cuda_emulated PRIVATE ${emulated_objects})
+  target_link_libraries(test_cuda_emulated PRIVATE stdc++)
+  selkie_test(test_cuda_emulated slow 400)
+endif()
