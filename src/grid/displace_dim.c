@@ -70,9 +70,8 @@ static inline __attribute__((always_inline)) void displace_row(displaced_block *
         /* Closed walls. In this order NaN stays NaN, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d] = fw_min(fw_splat(in->by->high[d]), fw_max(fw_splat(in->by->low[d]), moved[d]));
-        for (int d = 0; in->by->wraps && d < SELKIE_DIM; d++)
-            if (in->grid->periodic >> d & 1)
-                r[d] = sk_wrap_lanes(r[d], (float)in->grid->low[d], in->grid->last[d], in->grid->period[d]);
+        if (__builtin_expect(in->by->wraps, 0))
+            sk_wrap_batch(in->grid, r);
         fw_store_columns(values, lanes, r);
 
         /* The last sort dropped dead particles. */

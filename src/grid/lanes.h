@@ -22,15 +22,25 @@ static inline __attribute__((always_inline, unused)) void prefetch_ahead(const s
         __builtin_prefetch(batch + AHEAD_OF + i, 1);
 }
 
-/* sk_wrap_position for a batch: few particles cross a side in a step. */
-static inline __attribute__((unused)) fw sk_wrap_lanes(fw x, float low, float last, float period)
+/* Moves the positions of a batch that left through a joined side. Out of line and on a copy, so that the loops over
+ * batches keep their registers where no axis is periodic. */
+static __attribute__((noinline, cold, unused)) void sk_wrap_copies(const sk_grid *grid, fw x[3])
 {
-    const iw inside = (x >= low) & (x <= last);
-    if (!iw_any(~inside))
-        return x;
-    for (int l = 0; l < SK_WIDE; l++)
-        x[l] = sk_wrap_position(x[l], low, last, period);
-    return x;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int l = 0; grid->periodic >> d & 1 && l < SK_WIDE; l++)
+            x[d][l] = sk_wrap_position(x[d][l], (float)grid->low[d], grid->last[d], grid->period[d]);
+}
+
+static inline __attribute__((always_inline, unused)) void sk_wrap_batch(const sk_grid *grid, fw x[3])
+{
+    fw copy[3];
+#pragma GCC unroll 3
+    for (int d = 0; d < SELKIE_DIM; d++)
+        copy[d] = x[d];
+    sk_wrap_copies(grid, copy);
+#pragma GCC unroll 3
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = copy[d];
 }
 
 /* Positions of a batch of particles in the row, and the weights of the nodes around them. */

@@ -317,14 +317,6 @@ SK_VECTOR void confine(const advect_frame *frame, fw x[3], iw *gone)
     }
 }
 
-/* Moves positions that left through a joined side to the opposite one. */
-static __attribute__((noinline)) void wrap_lanes(const sk_grid *grid, fw x[3])
-{
-    for (int d = 0; d < SELKIE_DIM; d++)
-        if (grid->periodic >> d & 1)
-            x[d] = sk_wrap_lanes(x[d], (float)grid->low[d], grid->last[d], grid->period[d]);
-}
-
 /* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
  * unknown) are those at the beginning of the step. */
 static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, int lanes, iw left,
@@ -446,8 +438,8 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
     }
 
     /* Final positions and their sums. */
-    if (frame->step->grid.periodic)
-        wrap_lanes(&frame->step->grid, x);
+    if (__builtin_expect(frame->step->grid.periodic, 0))
+        sk_wrap_batch(&frame->step->grid, x);
     iw counted = iw_first(lanes) & ~end->gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
