@@ -1,5 +1,8 @@
 # test_cuda_emulated: the GPU backend compiled for the CPU (emulate.h) against the plain one. It needs a C++ compiler and
 # no device. Its objects come first in the link, so that none of the real ones is taken from the library.
+if(POLICY CMP0116)
+  cmake_policy(SET CMP0116 NEW) # paths of the files with dependencies are as they are given
+endif()
 find_program(SELKIE_CXX NAMES g++ c++)
 if(SELKIE_HAVE_CUDA AND SELKIE_CXX)
   set(emulated_objects "")
