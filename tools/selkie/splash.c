@@ -156,7 +156,7 @@ static const option_spec splash_options[] = {
     [splash_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 _Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_count, "an option for each index");
-_Static_assert(splash_option_count <= MAX_OPTIONS, "room for each value");
+_Static_assert((int)splash_option_count <= (int)MAX_OPTIONS, "room for each value");
 
 /* Numbers separated by commas. Returns how many, 0 if the text holds anything else. */
 static int read_scales(const char *text, double scales[8])

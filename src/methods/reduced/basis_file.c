@@ -185,7 +185,7 @@ static selkie_code take(const sk_basis_header *h, const char *at, sk_reduced *re
 selkie_code sk_basis_read(const char *path, sk_reduced *reduced, const sk_reduced_box *box, uint32_t obstacles,
                           sk_memory *memory, selkie_error *error)
 {
-    char *bytes;
+    char *bytes = NULL;
     sk_basis_header h;
     SK_TRY(read_file(path, memory, &bytes, error));
     memcpy(&h, bytes, sizeof h);
