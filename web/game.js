@@ -1,6 +1,6 @@
 // The game: drive the currents so that they carry the bodies into the ring, all of them if you can, in a minute.
 const sceneName = "reduced/play", seconds = 60, catches = 3; // the ring moves on after so many
-const strength = 0.9; // m/s2
+const strength = 1.4; // m/s2
 const rings = [[0.2, 0.5], [0.78, 0.62], [0.35, 0.22], [0.75, 0.2], [0.5, 0.82]], ringRadius = 0.13; // of the box
 const keys = { ArrowLeft: ["across", -1], ArrowRight: ["across", 1], ArrowUp: ["along", 1], ArrowDown: ["along", -1], " ": ["whirl", 1],
   a: ["across", -1], d: ["across", 1], w: ["along", 1], s: ["along", -1] };

@@ -1,6 +1,6 @@
 // The studio in a headless Chromium: open, run, drag, pause, change a key, see the error of a bad one.
 // Usage: node studio_browser.mjs SELKIE CHROMIUM SCENE PICTURES (playwright-core is looked for in the current folder)
-import { check, withStudio } from "./studio_page.mjs";
+import { check, look, withStudio } from "./studio_page.mjs";
 
 const [selkie, browser, scene, pictures] = process.argv.slice(2);
 await withStudio({ selkie, browser, scene }, async ({ page, wait }) => {
@@ -29,7 +29,7 @@ await withStudio({ selkie, browser, scene }, async ({ page, wait }) => {
   });
   await page.click("#run");
   await wait(() => !window.studio.state.running);
-  await page.screenshot({ path: `${pictures}/run.png` });
+  await look(page, `${pictures}/run.png`);
   const pixels = await page.evaluate(() => {
     const { view } = window.studio;
     view.draw();
@@ -44,14 +44,14 @@ await withStudio({ selkie, browser, scene }, async ({ page, wait }) => {
   // Plots.
   await page.click("[data-panel=plots]");
   check("three curves", (await page.locator(".plot canvas").count()) === 3);
-  await page.screenshot({ path: `${pictures}/plots.png` });
+  await look(page, `${pictures}/plots.png`);
 
   // A key by the form, then a bad one in the text.
   await page.click("[data-panel=form]");
   await page.click("#form summary:has-text('domain')");
   await page.fill("[data-path='domain.resolution']", "16");
   await page.press("[data-path='domain.resolution']", "Tab");
-  await page.screenshot({ path: `${pictures}/form.png` });
+  await look(page, `${pictures}/form.png`);
   await page.click("#form-apply");
   await wait(() => Math.abs(window.studio.scene.cell - 1 / 16) < 1e-9 && window.studio.state.time === 0);
   check("a key of the form takes effect", true);
@@ -62,7 +62,7 @@ await withStudio({ selkie, browser, scene }, async ({ page, wait }) => {
   await page.waitForSelector("#problem:not([hidden])");
   const problem = await page.textContent("#problem");
   check("a wrong key is shown at its line", /^Line \d+, .*fps/.test(problem) && (await page.locator("#gutter .bad").count()) === 1, problem);
-  await page.screenshot({ path: `${pictures}/editor.png` });
+  await look(page, `${pictures}/editor.png`);
 
   // The width of a phone, by keyboard.
   await page.setViewportSize({ width: 390, height: 760 });
@@ -73,5 +73,5 @@ await withStudio({ selkie, browser, scene }, async ({ page, wait }) => {
   check("a key makes a step", true);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check("nothing overflows a phone", overflow <= 0, overflow);
-  await page.screenshot({ path: `${pictures}/phone.png` });
+  await look(page, `${pictures}/phone.png`);
 });

@@ -248,6 +248,8 @@ def check_runs():
         live.do("open_run", run="first")
         live.until_is("scene")
         start = live.until_frame(lambda f: f.time == 0)
+        while "run_frames" not in live.state:  # the first frame may come before the state that counts them
+            live.until_is("state")
         frames = live.state["run_frames"]
         live.do("seek", frame=frames - 1)
         last = live.until_frame(lambda f: f.time > 0)

@@ -55,3 +55,12 @@ export async function withStudio({ selkie, browser: path, scene, options }, test
 export function finish() {
   process.exit(failures ? 1 : 0);
 }
+
+/** A picture to look at. On a busy machine it may take too long; then there is none, and the checks go on. */
+export async function look(page, path) {
+  try {
+    await page.screenshot({ path, timeout: 15000 });
+  } catch (error) {
+    console.log(`ok    no ${path}: ${error.message.split("\n")[0]}`);
+  }
+}

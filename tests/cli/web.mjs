@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
-import { check, finish, launch, visit } from "./studio_page.mjs";
+import { check, finish, launch, look, visit } from "./studio_page.mjs";
 
 const [site, path, pictures] = process.argv.slice(2);
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json", ".wasm": "application/wasm" };
@@ -28,13 +28,13 @@ try {
   await wait(() => window.studio.state.changes >= 1);
   await page.keyboard.up("1");
   check("a reduced fluid runs and is driven", true);
-  await page.screenshot({ path: `${pictures}/web_reduced.png` });
+  await look(page, `${pictures}/web_reduced.png`);
   await page.selectOption("#scenes", "examples/double_dam_2d");
   await wait(() => window.studio.scene.name === "examples/double_dam_2d" && window.studio.view.frame);
   await page.click("#run");
   await wait(() => window.studio.view.frame?.time > 0.05);
   check("a liquid runs", true);
-  await page.screenshot({ path: `${pictures}/web_liquid.png` });
+  await look(page, `${pictures}/web_liquid.png`);
   check("no errors in the console", errors.length === 0, errors.join("; "));
 } catch (error) {
   check("the page without a server", false, error.message);
