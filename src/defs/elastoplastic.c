@@ -131,6 +131,15 @@ static selkie_code check_rest_shape(const selkie_scene *scene, sk_path *where, s
         return FAIL("sources", "discretization \"rest_shape\" keeps the points of the start: use \"mpm\"");
     if (scene->drain_count)
         return FAIL("drains", "discretization \"rest_shape\" keeps the points of the start: use \"mpm\"");
+    for (int n = 0; n < scene->change_count; n++)
+        if (scene->changes[n].kind == SELKIE_CHANGE_LIQUID || scene->changes[n].kind == SELKIE_CHANGE_CLEAR) {
+            sk_path_key(where, "changes");
+            sk_path_index(where, n);
+            return FAIL("type",
+                        "\"%s\" with discretization \"rest_shape\", which keeps the points of the start: use "
+                        "\"mpm\"",
+                        scene->changes[n].kind == SELKIE_CHANGE_LIQUID ? "liquid" : "clear");
+        }
     for (int side = 0; side < 2 * scene->domain.dimension; side++)
         if (scene->domain.walls[side] == SELKIE_WALL_OPEN)
             return FAIL("domain.walls", "\"open\" is not possible with discretization \"rest_shape\", which keeps the "

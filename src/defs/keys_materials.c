@@ -72,7 +72,7 @@ static const sk_field material_fields[] = {
      .doc = "of the solid; 0 = conductivity"},
     {NUMBER(selkie_material_def, solid_density, 0), AT_LEAST(0), .unit = "kg/m3",
      .doc = "of the solid, for its buoyancy: volume and mass of a particle do not change; 0 = density"},
-    {NUMBER(selkie_material_def, thermal_expansion, 0), ANY, .unit = "1/K",
+    {NUMBER(selkie_material_def, thermal_expansion, 0), BETWEEN(-0.1, 0.1), .unit = "1/K",
      .doc = "growth of the volume: liquid warmer than the mean rises (Boussinesq); water has 2.1e-4; needs heat"},
     {NUMBER(selkie_material_def, viscosity_temperature, 0), AT_LEAST(0), .unit = "K",
      .doc = "where the viscosity depends on temperature T: viscosity holds at this T0 and is multiplied by exp(B / (T "

@@ -417,6 +417,9 @@ static selkie_code change_liquid(selkie_world *world, const selkie_change_def *c
 {
     if (!(world->step.needs & SK_NEEDS_PARTICLES))
         return sk_fail(error, SELKIE_ERROR_INPUT, "changes: this discretization has no particles of liquid");
+    if (world->scene->discretization == SELKIE_DISCRETIZATION_REST_SHAPE)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "changes: discretization \"rest_shape\" keeps the points of the start: use \"mpm\"");
     selkie_change_def relative;
     sk_pool *pool;
     SK_TRY(copy_relative(world, change, &relative, &pool, error));

@@ -413,8 +413,10 @@ const tool_command reproduce_command = {
     .description =
         "Simulates the figures of a paper and writes DIR/report.html and DIR/report.md with plots, "
         "pictures and tables: the paper's numbers beside those of these runs. NAME is: idp (Kugelstadt et al. 2019, "
-        "implicit density projection), uic (Gerszewski's dissertation, chapter 3, unilateral incompressibility) or "
-        "liquid_boundary (Cornelis et al. 2015, liquid boundaries for SPH).\n"
+        "implicit density projection), uic (Gerszewski's dissertation, chapter 3, unilateral incompressibility), "
+        "elastoplastic and reduced (its chapters 4 and 5), liquid_boundary (Cornelis et al. 2015, liquid boundaries "
+        "for "
+        "SPH), shape_matching (Gao et al. 2017) or splash (Um et al. 2018).\n"
         "\nThe runs stay in DIR/runs. Finished runs are not repeated and interrupted ones are "
         "resumed, so that the command can be stopped and called again.",
     .options = reproduce_options,

@@ -124,6 +124,8 @@ static void catch_signals(void)
 
 /* --- One run --- */
 
+enum { most_columns = 128, phase_name_length = 64 };
+
 typedef struct run_state {
     const tool_arguments *arguments;
     selkie_scene *scene;
@@ -137,9 +139,9 @@ typedef struct run_state {
     int warned;             /* of a key that spoils the run: once is enough */
     double checkpoint_wall; /* ms, when the last one was written */
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
+    int phase_count;        /* columns of phases in stats.csv: those of the start, whatever changes add */
+    char phases[SELKIE_MAX_PHASES][phase_name_length];
 } run_state;
-
-enum { most_columns = 128, phase_name_length = 64 };
 
 /* Opens one table: a new one, or an old one cut to the world's step. */
 static int open_table(run_state *run, const char *name, int column_count, const char *const *columns, int continued,
@@ -156,18 +158,40 @@ static int open_table(run_state *run, const char *name, int column_count, const 
     return code ? complain_error(&error) : EXIT_GOOD;
 }
 
+/* The columns of phases of a table that is continued: a change since the start may have added or removed phases.
+ * Returns 0 if the table cannot be read; opening it says why. */
+static int read_phases(run_state *run)
+{
+    char *path = run_folder_path(&run->folder, "stats.csv"), *line = NULL;
+    size_t room = 0;
+    FILE *file = path ? fopen(path, "r") : NULL;
+    const int read = file && getline(&line, &room, file) > 0;
+    int column = 0;
+    run->phase_count = 0;
+    for (char *rest = line, *name; read && (name = strtok_r(rest, ",\r\n", &rest)) != NULL; column++)
+        if (column >= selkie_statistic_count() && run->phase_count < SELKIE_MAX_PHASES)
+            snprintf(run->phases[run->phase_count++], phase_name_length, "%s", name);
+    if (file)
+        fclose(file);
+    free(line);
+    free(path);
+    return run->phase_count > 0;
+}
+
 /* The table of statistics, then a column of milliseconds a phase. */
 static int open_stats(run_state *run, int continued)
 {
     const char *columns[most_columns + SELKIE_MAX_PHASES];
-    char phases[SELKIE_MAX_PHASES][phase_name_length];
     int count = selkie_statistic_count();
     for (int column = 0; column < count; column++)
         columns[column] = selkie_statistic_info(column)->name;
-    for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++) {
-        snprintf(phases[phase], phase_name_length, "%s_ms", selkie_world_phase_name(run->world, phase));
-        columns[count++] = phases[phase];
+    if (!continued || !read_phases(run)) {
+        run->phase_count = selkie_world_phase_count(run->world);
+        for (int phase = 0; phase < run->phase_count; phase++)
+            snprintf(run->phases[phase], phase_name_length, "%s_ms", selkie_world_phase_name(run->world, phase));
     }
+    for (int phase = 0; phase < run->phase_count; phase++)
+        columns[count++] = run->phases[phase];
     return open_table(run, "stats.csv", count, columns, continued, &run->stats);
 }
 
@@ -218,6 +242,18 @@ static int write_bodies(run_state *run)
     return EXIT_GOOD;
 }
 
+/* ms that the phase of a column took in the last step; 0 where the world has it no more. */
+static double phase_time(const run_state *run, int column)
+{
+    const size_t length = strlen(run->phases[column]) - strlen("_ms");
+    for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++) {
+        const char *name = selkie_world_phase_name(run->world, phase);
+        if (strlen(name) == length && strncmp(name, run->phases[column], length) == 0)
+            return selkie_world_statistics(run->world)->phase_ms[phase];
+    }
+    return 0.0;
+}
+
 static int write_rows(run_state *run)
 {
     const selkie_statistics *s = selkie_world_statistics(run->world);
@@ -225,8 +261,8 @@ static int write_rows(run_state *run)
     int count = selkie_statistic_count();
     for (int column = 0; column < count; column++)
         row[column] = selkie_statistic_value(s, column);
-    for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
-        row[count + phase] = s->phase_ms[phase];
+    for (int column = 0; column < run->phase_count; column++)
+        row[count + column] = phase_time(run, column);
     run->probe_row[0] = (double)s->step;
     run->probe_row[1] = s->time;
     for (int column = 0; column < selkie_world_probe_column_count(run->world); column++)
@@ -506,7 +542,10 @@ static int prepare_folder(run_state *run, run_start start)
         code = open_stats(run, continued);
     if (!code)
         code = open_probes(run, continued);
-    if (!code && selkie_world_body_count(run->world))
+    int has_bodies = run->scene->body_count > 0 || selkie_world_body_count(run->world) > 0;
+    for (int n = 0; n < run->scene->change_count; n++)
+        has_bodies |= run->scene->changes[n].kind == SELKIE_CHANGE_BODY;
+    if (!code && has_bodies)
         code = open_table(run, "bodies.csv", body_column_count, body_columns, continued, &run->bodies);
     if (!code && !continued)
         code = write_bodies(run);

@@ -93,8 +93,10 @@ static int has_drive(const selkie_scene *scene)
     int tension = scene->discretization == SELKIE_DISCRETIZATION_SPH &&
                   scene->sph.surface_tension != SELKIE_TENSION_NONE && scene->sph.tension > 0;
     tension |= scene->surface_tension > 0;
-    for (int i = 0; i < scene->material_count; i++)
+    for (int i = 0; i < scene->material_count; i++) {
         tension |= scene->materials[i].surface_tension > 0;
+        moves |= scene->materials[i].thermal_expansion != 0.0; /* warm liquid rises */
+    }
     return moves || tension || scene->source_count || scene->body_count || scene->force_count || scene->object_count ||
            scene->reduced.excite_count || scene->pressure.start > 0;
 }
