@@ -54,8 +54,9 @@ static void print_help(FILE *out)
 {
     fprintf(out, "usage: selkie COMMAND [arguments]\n\n"
                  "Simulates liquids from scene files, in 2D and 3D: particles on a sparse grid\n"
-                 "(FLIP, APIC, PIC) with volume conservation or unilateral pressure, or SPH\n"
-                 "with rigid bodies.\n\ncommands:\n");
+                 "(FLIP, APIC, PIC) with volume conservation or unilateral pressure, SPH,\n"
+                 "elastoplastic points (rubber, clay, sand), and reduced 2D fluids of modes; with\n"
+                 "rigid and soft bodies, heat, surface tension and learned splashes.\n\ncommands:\n");
     for (int i = 0; i < command_count; i++)
         fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\noptions:\n"
