@@ -33,14 +33,14 @@ typedef struct gift {
 } gift;
 
 /* The axes, velocity, affine part and stress of a group. `mass` is zero in idle lanes. */
-static void make_gift(const sk_mpm_giving *giving, const float centre[3], const sk_mpm_rows *rows, f4 mass,
-                      const f4 push[SK_SYMMETRIC], gift *to)
+static void make_gift(const sk_mpm_giving *giving, const float centre[3], const sk_mpm_rows *rows,
+                      const sk_mpm_rows *sources, f4 mass, const f4 push[SK_SYMMETRIC], gift *to)
 {
     sk_mpm_records records;
     sk_mpm_axis axes[SELKIE_DIM];
     f4 affine[SK_MPM_MATRIX];
     sk_load_records(giving->points.records, rows, &records);
-    sk_load_matrices(giving->points.affine, rows, affine);
+    sk_load_matrices(giving->points.now.affine, sources, affine);
     sk_mpm_axes(giving->grid, centre, records.column, axes);
     sk_mpm_cross(axes, to->cross);
     for (int n = 0; n < 3; n++) {
@@ -130,10 +130,10 @@ static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32
     gift gifts[MOST_GROUPS];
     int count = 0;
     for (uint32_t p = begin; p < end; p += SK_LANES) {
-        const sk_mpm_rows rows = sk_mpm_rows_of(p, end);
+        const sk_mpm_rows rows = sk_mpm_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
         f4 push[SK_SYMMETRIC], mass;
-        sk_mpm_group_law(giving, &rows, sums, push, &mass);
-        make_gift(giving, centre, &rows, mass, push, &gifts[count++]);
+        sk_mpm_group_law(giving, &rows, &sources, sums, push, &mass);
+        make_gift(giving, centre, &rows, &sources, mass, push, &gifts[count++]);
         if (count < MOST_GROUPS && p + SK_LANES < end)
             continue;
         add_gifts(gifts, count, first);
@@ -273,10 +273,11 @@ INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const
             gradient[SELKIE_DIM * c + d] = time * result.gradient[d];
         }
     }
-    sk_store_matrices(points->affine, rows, affine);
-    sk_load_matrices(points->deformation, rows, deformation);
+    sk_store_matrices(points->next.affine, rows, affine);
+    const sk_mpm_rows sources = sk_mpm_sources(points, rows);
+    sk_load_matrices(points->now.deformation, &sources, deformation);
     deform(gradient, deformation);
-    sk_store_matrices(points->deformation, rows, deformation);
+    sk_store_matrices(points->next.deformation, rows, deformation);
 }
 
 static void take_block(const sk_mpm_taking *taking, int block)
@@ -310,5 +311,7 @@ selkie_code SK_DIM(sk_mpm_to_points)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
         take_block(&taking, block);
+    if (taking.points.order)
+        sk_mpm_swap(step);
     return sk_end_moving(step, &taking.moving, error);
 }

@@ -8,7 +8,7 @@
 #include "methods/elastoplastic/elastic_lanes.h"
 #include "methods/elastoplastic/mpm_frame.h"
 
-/* Rows of a group's points in the arrays of attributes. */
+/* Rows of a group's points in arrays of records or attributes. */
 typedef struct sk_mpm_rows {
     int count; /* points, 1 to SK_LANES */
     size_t at[SK_LANES];
@@ -20,6 +20,15 @@ SK_LANES_INLINE sk_mpm_rows sk_mpm_rows_of(uint32_t p, uint32_t end)
     for (int l = 0; l < SK_LANES; l++)
         rows.at[l] = p + (size_t)(l < rows.count ? l : rows.count - 1);
     return rows;
+}
+
+/* Rows of the attributes of the points in the rows `rows`. */
+SK_LANES_INLINE sk_mpm_rows sk_mpm_sources(const sk_mpm_points *points, const sk_mpm_rows *rows)
+{
+    sk_mpm_rows sources = *rows;
+    for (int l = 0; points->order && l < SK_LANES; l++)
+        sources.at[l] = points->order[rows->at[l]];
+    return sources;
 }
 
 /* All ones in the lanes of points. */
@@ -68,6 +77,18 @@ SK_LANES_INLINE void sk_store_column(float *to, int width, int column, const sk_
 {
     for (int l = 0; l < SK_LANES; l++)
         to[rows->at[l] * (size_t)width + (size_t)column] = values[l];
+}
+
+/* A number for each point of rows in a row. */
+SK_LANES_INLINE void sk_store_number(float *to, const sk_mpm_rows *rows, f4 values)
+{
+    float *first = to + rows->at[0];
+    if (rows->count == SK_LANES) {
+        f4_store(first, values);
+        return;
+    }
+    for (int l = 0; l < rows->count; l++)
+        first[l] = values[l];
 }
 
 /* Matrices of the points, row-major. */

@@ -57,19 +57,21 @@ static __attribute__((noinline, unused)) void sk_mpm_single_laws(const sk_mpm_gi
 
 /* Stores what the law changed. */
 SK_LANES_INLINE void sk_mpm_store_group(const sk_mpm_points *points, const sk_elastic_material *material,
-                                        const sk_mpm_rows *rows, const sk_elastic_group *group)
+                                        const sk_mpm_rows *rows, const sk_mpm_rows *sources,
+                                        const sk_elastic_group *group)
 {
-    sk_store_column(points->stress, 1, 0, rows, group->equivalent);
-    if (material->plasticity == SK_PLASTIC_NONE)
-        return;
-    sk_store_column(points->plastic_strain, 1, 0, rows, group->strain);
-    sk_store_column(points->plastic_volume, 1, 0, rows, group->volume);
-    sk_store_matrices(points->deformation, rows, group->deformation);
+    sk_store_number(points->next.stress, rows, group->equivalent);
+    sk_store_number(points->next.plastic_strain, rows, group->strain);
+    sk_store_number(points->next.plastic_volume, rows, group->volume);
+    if (material->plasticity != SK_PLASTIC_NONE)
+        sk_store_matrices(points->now.deformation, sources, group->deformation);
 }
 
-/* Flow and stress of a group: `push` of sk_mpm_gift, symmetric, and the mass, zero in idle lanes. */
+/* Flow and stress of a group: `push` of sk_mpm_gift, symmetric, and the mass, zero in idle lanes. `sources` are the
+ * rows of its attributes. */
 static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving *giving, const sk_mpm_rows *rows,
-                                                            sk_mpm_lane_sums *sums, f4 push[SK_SYMMETRIC], f4 *mass)
+                                                            const sk_mpm_rows *sources, sk_mpm_lane_sums *sums,
+                                                            f4 push[SK_SYMMETRIC], f4 *mass)
 {
     const sk_mpm_points *points = &giving->points;
     const sk_elastic_material *material = sk_mpm_material(giving->mpm, points, (uint32_t)rows->at[0]);
@@ -78,9 +80,9 @@ static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving 
     for (int l = 1; points->material && l < rows->count; l++)
         same &= sk_mpm_material(giving->mpm, points, (uint32_t)rows->at[l]) == material;
     if (same) {
-        sk_load_matrices(points->deformation, rows, group.deformation);
-        group.strain = sk_load_column(points->plastic_strain, 1, 0, rows);
-        group.volume = sk_load_column(points->plastic_volume, 1, 0, rows);
+        sk_load_matrices(points->now.deformation, sources, group.deformation);
+        group.strain = sk_load_column(points->now.plastic_strain, 1, 0, sources);
+        group.volume = sk_load_column(points->now.plastic_volume, 1, 0, sources);
     }
     if (!same || !sk_lanes_law(material, giving->dt, &group)) {
         sk_mpm_single_laws(giving, rows, &sums->single, push, mass);
@@ -91,7 +93,7 @@ static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving 
     const float factor = giving->kick * material->inverse_density / giving->cell_size;
     const sk_lane_mask busy = sk_mpm_busy(rows);
     const f4 zero = sk_four(0.0f);
-    sk_mpm_store_group(points, material, rows, &group);
+    sk_mpm_store_group(points, material, rows, sources, &group);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         push[n] = factor * group.stress[n];
     *mass = sk_choose(busy, sk_four(material->relative_mass), zero);
