@@ -170,8 +170,13 @@ selkie_code SK_DIM(sk_mpm_to_grid)(sk_step *step, selkie_error *error)
 
 /* --- Nodes to points --- */
 
+/* Velocities of a tile by component. The last row may be read beyond its end. */
+typedef struct velocity_tile {
+    float component[SELKIE_DIM][SK_MPM_TILE + SK_LANES];
+} velocity_tile;
+
 /* Copies the nodes of a block and its halo. */
-static void load_tile(const sk_mpm_taking *taking, int block, f4 *tile)
+static void copy_nodes(const sk_mpm_taking *taking, int block, f4 *tile)
 {
     for (int tz = 0; tz < SK_MPM_TILE_NZ; tz++)
         for (int ty = 0; ty < SK_MPM_TILE_N; ty++) {
@@ -191,12 +196,18 @@ static void load_tile(const sk_mpm_taking *taking, int block, f4 *tile)
         }
 }
 
-/* What a group takes of a component of velocity. */
-typedef struct taken {
-    f4 velocity;             /* m/s */
-    f4 gradient[SELKIE_DIM]; /* m/s a cell */
-    f4 slope[SELKIE_DIM];    /* m/s a cell, a quarter of the affine slope */
-} taken;
+static void load_tile(const sk_mpm_taking *taking, int block, velocity_tile *tile)
+{
+    f4 nodes[SK_MPM_TILE];
+    copy_nodes(taking, block, nodes);
+    for (int n = 0; n < SK_MPM_TILE; n += SK_LANES) {
+        sk_transpose(nodes + n);
+        for (int c = 0; c < SELKIE_DIM; c++)
+            f4_store(tile->component[c] + n, nodes[n + c]);
+    }
+    for (int c = 0; c < SELKIE_DIM; c++)
+        f4_store(tile->component[c] + SK_MPM_TILE, sk_four(0.0f));
+}
 
 /* Rise and moment along an axis, from the values of its three levels. */
 INLINE void take_along(const sk_mpm_axis *axis, const f4 level[3], f4 *rise, f4 *moment)
@@ -211,20 +222,19 @@ INLINE f4 weigh(const f4 weight[3], const f4 level[3])
     return f4_multiply_add(weight[2], level[2], f4_multiply_add(weight[1], level[1], weight[0] * level[0]));
 }
 
-/* Component c of the nodes. */
-INLINE taken take(const f4 *first, int c, const sk_mpm_axis axes[SELKIE_DIM], const f4 cross[ROWS])
+/* A component of velocity (m/s), its gradient and a quarter of its affine slope (m/s a cell). */
+INLINE f4 take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const f4 cross[ROWS], f4 gradient[SELKIE_DIM],
+               f4 slope[SELKIE_DIM])
 {
     const f4 zero = sk_four(0.0f);
     f4 level[3][3] = {{zero, zero, zero}, {zero, zero, zero}, {zero, zero, zero}}; /* [axis] */
-    taken result;
 #pragma GCC unroll 9
     for (int row = 0; row < ROWS; row++) {
         const int j = row % 3, k = row / 3;
-        f4 node[3];
-        for (int i = 0; i < 3; i++) {
-            node[i] = sk_four(first[row_start(row) + i][c]);
+        const f4 nodes = f4_load(first + row_start(row));
+        const f4 node[3] = {sk_four(nodes[0]), sk_four(nodes[1]), sk_four(nodes[2])};
+        for (int i = 0; i < 3; i++)
             level[0][i] = f4_multiply_add(cross[row], node[i], level[0][i]);
-        }
         const f4 sum = weigh(axes[0].weight, node);
         if (SELKIE_DIM == 2) {
             level[1][j] = sum;
@@ -234,9 +244,8 @@ INLINE taken take(const f4 *first, int c, const sk_mpm_axis axes[SELKIE_DIM], co
         level[2][k] = f4_multiply_add(axes[1].weight[j], sum, level[2][k]);
     }
     for (int d = 0; d < SELKIE_DIM; d++)
-        take_along(&axes[d], level[d], &result.gradient[d], &result.slope[d]);
-    result.velocity = weigh(axes[SELKIE_DIM - 1].weight, level[SELKIE_DIM - 1]);
-    return result;
+        take_along(&axes[d], level[d], &gradient[d], &slope[d]);
+    return weigh(axes[SELKIE_DIM - 1].weight, level[SELKIE_DIM - 1]);
 }
 
 /* sk_mpm_deform. `gradient` has no unit. */
@@ -254,9 +263,9 @@ INLINE void deform(const f4 gradient[SK_MPM_MATRIX], f4 deformation[SK_MPM_MATRI
         deformation[n] = next[n];
 }
 
-/* Velocity, affine part and deformation of a group. */
-INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const f4 *first, const sk_mpm_rows *rows,
-                       sk_mpm_records *records)
+/* Velocity, affine part and deformation of a group. `first` is the first node of its cell. */
+INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const velocity_tile *tile, int first,
+                       const sk_mpm_rows *rows, sk_mpm_records *records)
 {
     const sk_mpm_points *points = &taking->points;
     const float factor = 4.0f * taking->per_cell, time = taking->moving.dt * taking->per_cell;
@@ -264,14 +273,15 @@ INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const
     f4 cross[ROWS], affine[SK_MPM_MATRIX], gradient[SK_MPM_MATRIX], deformation[SK_MPM_MATRIX];
     sk_mpm_axes(taking->grid, centre, records->column, axes);
     sk_mpm_cross(axes, cross);
-#pragma GCC unroll 3
-    for (int c = 0; c < SELKIE_DIM; c++) {
-        const taken result = take(first, c, axes, cross);
-        records->column[3 + c] = result.velocity;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            affine[SELKIE_DIM * c + d] = factor * result.slope[d];
-            gradient[SELKIE_DIM * c + d] = time * result.gradient[d];
-        }
+
+    /* A loop: the weights stay in registers for all components. */
+#pragma GCC unroll 1
+    for (int c = 0; c < SELKIE_DIM; c++)
+        records->column[3 + c] =
+            take(tile->component[c] + first, axes, cross, gradient + SELKIE_DIM * c, affine + SELKIE_DIM * c);
+    for (int n = 0; n < SK_MPM_MATRIX; n++) {
+        affine[n] *= factor;
+        gradient[n] *= time;
     }
     sk_store_matrices(points->next.affine, rows, affine);
     const sk_mpm_rows sources = sk_mpm_sources(points, rows);
@@ -285,8 +295,8 @@ static void take_block(const sk_mpm_taking *taking, int block)
     const uint32_t *start = taking->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     sk_point_move_sums sums = {0};
     sk_lane_move_sums lane_sums = {0};
-    f4 tile[SK_MPM_TILE];
-    load_tile(taking, block, tile);
+    velocity_tile tile;
+    load_tile(taking, block, &tile);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
         float centre[3];
         if (start[cell] == start[cell + 1])
@@ -296,7 +306,7 @@ static void take_block(const sk_mpm_taking *taking, int block)
             const sk_mpm_rows rows = sk_mpm_rows_of(p, start[cell + 1]);
             sk_mpm_records records;
             sk_load_records(taking->points.records, &rows, &records);
-            take_group(taking, centre, tile + sk_mpm_first_node(cell), &rows, &records);
+            take_group(taking, centre, &tile, sk_mpm_first_node(cell), &rows, &records);
             sk_mpm_move_group(taking, block, &rows, &records, &lane_sums, &sums);
         }
     }
