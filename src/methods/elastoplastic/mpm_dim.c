@@ -132,6 +132,8 @@ static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32
     for (uint32_t p = begin; p < end; p += SK_LANES) {
         const sk_mpm_rows rows = sk_mpm_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
         f4 push[SK_SYMMETRIC], mass;
+        sk_mpm_fetch(&giving->points, giving->points.now.deformation, p);
+        sk_mpm_fetch(&giving->points, giving->points.now.affine, p);
         sk_mpm_group_law(giving, &rows, &sources, sums, push, &mass);
         make_gift(giving, centre, &rows, &sources, mass, push, &gifts[count++]);
         if (count < MOST_GROUPS && p + SK_LANES < end)
@@ -285,6 +287,7 @@ INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const
     }
     sk_store_matrices(points->next.affine, rows, affine);
     const sk_mpm_rows sources = sk_mpm_sources(points, rows);
+    sk_mpm_fetch(points, points->now.deformation, rows->at[0]);
     sk_load_matrices(points->now.deformation, &sources, deformation);
     deform(gradient, deformation);
     sk_store_matrices(points->next.deformation, rows, deformation);

@@ -31,6 +31,16 @@ SK_LANES_INLINE sk_mpm_rows sk_mpm_sources(const sk_mpm_points *points, const sk
     return sources;
 }
 
+/* Fetches attributes of points that come some groups later. Their rows jump, so the hardware does not foresee them. The
+ * order has as many entries beyond the last. */
+SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matrices, size_t p)
+{
+    enum { AHEAD = SK_PARTICLES_BEYOND };
+    if (points->order)
+        for (size_t l = 0; l < SK_LANES; l++)
+            __builtin_prefetch(matrices + (size_t)points->order[p + AHEAD - SK_LANES + l] * SK_MPM_MATRIX);
+}
+
 /* All ones in the lanes of points. */
 SK_LANES_INLINE sk_lane_mask sk_mpm_busy(const sk_mpm_rows *rows)
 {

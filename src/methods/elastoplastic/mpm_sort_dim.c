@@ -55,5 +55,7 @@ selkie_code SK_DIM(sk_mpm_sort)(sk_step *step, selkie_error *error)
     for (int a = 0; a < last; a++)
         all->attributes[kept[a]] = moved[a];
     mpm->lags = code == SELKIE_OK && moved[last].data == mpm->order;
+    if (mpm->lags)
+        memset(mpm->order + all->count, 0, SK_PARTICLES_BEYOND * sizeof *mpm->order);
     return code;
 }
