@@ -58,6 +58,8 @@ double sk_shape_distance_within(const sk_shape *shape, const double x[3], double
  * for shapes without a back. Walls thinner than a cell hold liquid, but the grid does not resolve the flow around them.
  */
 double sk_shape_thickness(const sk_shape *shape);
+/* m: the least width of a convex solid (box, sphere, cylinder); 0 for other shapes. */
+double sk_shape_convex_width(const sk_shape *shape);
 /* Does the shape contain a sheet, an open mesh without an inside? Its distance is positive on both sides. */
 int sk_shape_is_sheet(const sk_shape *shape);
 /* May be infinite (+-INFINITY) for half spaces and waves. In 2D the third is 0 .. 0. */
