@@ -11,6 +11,8 @@ import { Overlay } from "./overlay.js";
 import { Modes } from "./modes.js";
 import { Game } from "./game.js";
 import { Film } from "./film.js";
+import { Gallery } from "./gallery.js";
+import { Probes } from "./probes.js";
 
 const $ = (id) => document.getElementById(id);
 const token = hasServer ? takeToken() : "";
@@ -25,6 +27,9 @@ page.overlay = new Overlay($("overlay"), view);
 Object.assign(page, { pointer, editor });
 const modes = (page.modes = new Modes(page, { clear: $("mode-clear"), keep: $("mode-keep"), name: $("mode-name"), list: $("modes"), showFlow: $("show-flow") }));
 const game = (page.game = new Game(page, { hud: $("hud"), pad: $("pad"), start: $("game") }));
+const probes = (page.probes = new Probes(page, $("show-probes")));
+const gallery = (page.gallery = new Gallery(page, { dialog: $("gallery"), list: $("gallery-list"), search: $("gallery-search"), button: $("all-scenes"),
+  open: (name) => connection.send("open", { scene: name }) }));
 const film = new Film(page, { film: $("film"), frames: $("frames"), download });
 let unseen = null, frameTimes = [], isDirty = true, noticeTimer = 0;
 
@@ -43,7 +48,7 @@ connection.addEventListener("open", () => say(""));
 connection.addEventListener("closed", () => say("No connection to the studio. Is it still running?", 0));
 connection.addEventListener("role", ({ detail }) => {
   page.isController = detail.controller;
-  for (const id of ["run", "step", "reset", "speed", "scenes", "game"]) $(id).disabled = !detail.controller;
+  for (const id of ["run", "step", "reset", "speed", "scenes", "all-scenes", "game"]) $(id).disabled = !detail.controller;
   $("control").hidden = detail.controller;
   isDirty = true;
 });
@@ -68,6 +73,8 @@ function showScene(scene) {
   $("flow-label").hidden = scene.dimension !== 2;
   $("tabs").querySelector("[data-panel=modes]").hidden = !isReduced;
   if (!isReduced && !$("panel-modes").hidden) choosePanel("tools");
+  $("probes-label").hidden = !scene.probes?.length;
+  probes.setScene(scene);
   pointer.setScene(scene);
   modes.setScene(scene);
   game.setScene(scene);
@@ -90,12 +97,13 @@ connection.addEventListener("state", ({ detail }) => {
   if (!detail.run_frames) plots.add(detail);
   showRun(detail);
   showStatus();
+  if ($("show-probes").checked && page.scene?.probes?.length) isDirty = true;
 });
 connection.addEventListener("check", ({ detail }) => {
   editor.answer(detail);
   $("form-message").textContent = detail.good ? "" : detail.message;
 });
-connection.addEventListener("problem", ({ detail }) => say(detail.message));
+connection.addEventListener("problem", ({ detail }) => detail.for !== "sketch" && say(detail.message));
 connection.addEventListener("record", ({ detail }) => download(new Blob([detail.text], { type: "application/json" }), `${detail.name}_run.json`));
 
 /** A run that was made before has a bar to move through its frames. */
@@ -189,6 +197,7 @@ $("style").onchange = () => {
   view.style = $("style").value;
   page.redraw();
 };
+$("show-probes").onchange = page.redraw;
 $("frame-view").onclick = () => {
   view.camera.fit();
   page.redraw();
@@ -268,6 +277,7 @@ try {
     if (!groups.has(folder)) groups.set(folder, []);
     groups.get(folder).push(scene);
   }
+  gallery.set(scenes);
   $("scenes").append(new Option("Choose a scene", ""));
   for (const [folder, items] of groups) {
     const group = document.createElement("optgroup");

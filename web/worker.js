@@ -55,7 +55,7 @@ async function handle(text) {
     postMessage(JSON.stringify({ is: "schema", schema: JSON.parse(schema) }));
     return;
   }
-  if (message.do === "open") await fetchScene(String(message.scene));
+  if (message.do === "open" || message.do === "sketch") await fetchScene(String(message.scene));
   take(text);
   if (message.do !== "seen" || !timer) {
     clearTimeout(timer);
