@@ -64,6 +64,7 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks selkie -- $(NINJA_FLAGS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
 	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
+	@bash tests/cli/_studio_firefox.sh $(BUILD) || [ $$? -eq 77 ]
 
 web: ## the studio without a server: reduced fluids and small 2D liquids as WebAssembly, a static folder in build-web/site
 	@tools/setup.sh web

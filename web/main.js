@@ -16,7 +16,7 @@ import { Probes } from "./probes.js";
 
 const $ = (id) => document.getElementById(id);
 const token = hasServer ? takeToken() : "";
-const view = new View($("view"));
+const view = openView();
 const connection = hasServer ? new Connection(token) : new WorkerConnection();
 const page = { connection, view, scene: null, state: {}, isController: false, say };
 const pointer = new Pointer(page, $("view"), $("tools"));
@@ -32,6 +32,16 @@ const gallery = (page.gallery = new Gallery(page, { dialog: $("gallery"), list: 
   open: (name) => connection.send("open", { scene: name }) }));
 const film = new Film(page, { film: $("film"), frames: $("frames"), download });
 let unseen = null, frameTimes = [], isDirty = true, noticeTimer = 0;
+
+/** Without WebGL 2 the page says so, and ends. */
+function openView() {
+  try {
+    return new View($("view"));
+  } catch (error) {
+    Object.assign($("notice"), { textContent: `${error.message} The studio cannot draw here.`, hidden: false });
+    throw error;
+  }
+}
 
 /** A line for the user that goes away by itself. */
 export function say(text, seconds = 6) {

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { check, look, withStudio } from "./studio_page.mjs";
 
 const [selkie, browser, scene, pictures] = process.argv.slice(2);
-const deep = `{"title": "Deep", "domain": {"size": [1, 1, 1], "resolution": 12}, "time": {"end": 30, "fps": 25},
+const deep = `{"title": "Deep", "domain": {"size": [1, 1, 1], "resolution": 12}, "time": {"end": 3000, "fps": 25},
   "liquids": [{"shape": {"type": "box", "min": [0, 0, 0], "max": [1, 0.3, 1]}}],
   "obstacles": [{"name": "ball", "shape": {"type": "sphere", "center": [0.3, 0.6, 0.5], "radius": 0.15}}],
   "bodies": [{"name": "cork", "density": 400, "shape": {"type": "sphere", "center": [0.75, 0.45, 0.5], "radius": 0.13}}],

@@ -1,5 +1,5 @@
-"""The studio in a headless Firefox, by WebDriver BiDi over a socket: the page opens, runs and draws.
-Usage: studio_firefox.py SELKIE FIREFOX SCENE [PICTURE]"""
+"""The studio in Firefox on a display of its own (Xvfb: a headless Firefox has no WebGL), by WebDriver BiDi over a socket:
+the page opens, runs and draws. Usage: studio_firefox.py SELKIE FIREFOX SCENE [PICTURE]"""
 import base64
 import json
 import os
@@ -30,15 +30,22 @@ class Browser:
             for key, value in {"webgl.force-enabled": True, "datareporting.policy.dataSubmissionEnabled": False,
                                "browser.shell.checkDefaultBrowser": False, "app.update.enabled": False}.items():
                 file.write(f'user_pref("{key}", {json.dumps(value)});\n')
-        self.process = subprocess.Popen([firefox, "--headless", "--no-remote", "--profile", folder, "--remote-debugging-port", "0"],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        read, write = os.pipe()
+        self.display = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "800x600x24"], pass_fds=[write],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        number = os.read(read, 16).decode().strip()
+        self.process = subprocess.Popen([firefox, "--no-remote", "--profile", folder, "--remote-debugging-port", "0"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, "DISPLAY": f":{number}"})
         link = None
         for line in self.process.stderr:
             if link := re.search(r"BiDi listening on ws://127\.0\.0\.1:(\d+)", line):
                 break
         if not link:
+            self.close()
             raise RuntimeError("Firefox does not listen")
         self.socket, self.number = Socket(int(link.group(1)), "/session"), 0
+        self.socket.socket.settimeout(120)
         self.call("session.new", capabilities={})
         self.tab = self.call("browsingContext.getTree")["contexts"][0]["context"]
 
@@ -67,11 +74,12 @@ class Browser:
         raise TimeoutError(f"{expression}; {self.value('document.getElementById(`notice`)?.textContent')}")
 
     def close(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        for process in (self.process, self.display):
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Studio(selkie, scene, "--run", "-j", "1") as studio:
