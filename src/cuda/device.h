@@ -96,7 +96,12 @@ typedef struct sk_cuda_results {
     int64_t occupied, liquid;
     double error_absolute, error_squares, error_sum, error_largest;
     int64_t error_count;
-    int64_t redistributed, unseen, needy;
+    int64_t redistributed, unseen, needy, intruders;
+    int64_t inside; /* particles inside a source or drain */
+    struct {
+        int64_t count;
+        double positions[3]; /* m  their sum */
+    } drained;               /* particles that drains have removed in this step */
     sk_mass_sums masses;
     struct {
         int iterations, converged, broken, unknowns;
@@ -123,6 +128,12 @@ typedef struct sk_cuda_data {
     sk_cuda_results results;
 } sk_cuda_data;
 
+/* The primitives of a shape. */
+typedef struct sk_cuda_shape {
+    int count;
+    const sk_shape_part *parts;
+} sk_cuda_shape;
+
 /* Constants of a step that the host computes. */
 typedef struct sk_cuda_constants {
     float gain[3]; /* m/s  of gravity */
@@ -132,6 +143,7 @@ typedef struct sk_cuda_constants {
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
     float relative_density[SK_TRANSFER_MATERIALS];
+    float obstacles_low[3], obstacles_high[3]; /* m    box around all obstacles during the step */
     int force_count;
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
@@ -160,6 +172,20 @@ typedef struct sk_cuda_profile {
     cudaEvent_t begin, end;
 #endif
 } sk_cuda_profile;
+
+/* The solids: slots of the places, and what the device has of the obstacles. */
+typedef struct sk_cuda_solids {
+    int32_t *static_slots, *slots; /* [places] of static solids alone, and of this step */
+    int32_t *list;                 /* [places] places near moving solids */
+    uint8_t *listed;               /* [places] is in the list */
+    int list_count;
+    size_t capacity; /* slots of the device's arrays */
+    sk_obstacle *obstacle_copies;
+    sk_obstacle *obstacles;       /* device */
+    uint64_t *bins;               /* device */
+    sk_cuda_shape *shapes;        /* device: of obstacles, sources and drains */
+    sk_cuda_shape *source_shapes; /* host's copy: of sources and drains */
+} sk_cuda_solids;
 
 struct sk_cuda {
     cudaStream_t stream, body_stream; /* the second one records bodies of repetitions */
@@ -190,6 +216,7 @@ struct sk_cuda {
     int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
+    sk_cuda_solids solids;
 };
 
 /* --- the host's side --- */
@@ -202,6 +229,17 @@ selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error);
             return sk_cuda_failed(sk_cuda_code, what, error);                                                          \
     } while (0)
 
+/* Memory on the device; `address` is that of a pointer. Bytes taken are given back by their pointer. */
+selkie_code sk_cuda_take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error);
+void sk_cuda_give(sk_cuda *cuda, void *memory, size_t bytes);
+/* The solids of all places, at the start and after the memory has changed; those of a step that begins; the device's
+ * arrays in the step that is sent, from `arrays`. */
+selkie_code sk_cuda_take_solids(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
+void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
+void sk_cuda_release_solids(sk_cuda *cuda);
+/* Makes room for more particles; those on the device stay. */
+selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error *error);
 /* Makes room for the particles and blocks of a step that begins. */
 selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error);
 /* Sends the step to the device if this has not happened in this step. */

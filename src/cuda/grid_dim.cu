@@ -364,9 +364,10 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
+/* Are there other surfaces than free-slip walls of the domain? */
 static int has_holding_walls(const sk_step *step)
 {
-    int holds = step->solids.has_grip;
+    int holds = step->solids.has_grip || step->solids.obstacle_count || step->solids.inlet_count;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         holds |= step->solids.walls[side] == SELKIE_WALL_NO_SLIP;
     return holds;
