@@ -352,13 +352,7 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
-#ifndef SK_CUDA_EMULATED
-    if (cuda->profile) {
-        cudaEventDestroy(cuda->profile->begin);
-        cudaEventDestroy(cuda->profile->end);
-        free(cuda->profile);
-    }
-#endif
+    sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
     if (cuda->results)
@@ -544,6 +538,8 @@ static selkie_code report_pressure(sk_step *step, selkie_error *error)
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     report_errors(step);
+    step->cuda->last[SK_CUDA_PRESSURE].iterations = results->pressure.iterations;
+    step->cuda->last[SK_CUDA_PRESSURE].twice = results->pressure.twice;
     step->pressure.iterations = results->pressure.iterations;
     step->pressure.converged = results->pressure.converged;
     step->pressure.residual = results->pressure.residual;
@@ -563,6 +559,7 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
     sk_cuda *cuda = step->cuda;
     const sk_cuda_results *results = cuda->results;
     SK_TRY(sk_cuda_read_results(step, error));
+    sk_cuda_take_graph_times(cuda);
     SK_TRY(report_pressure(step, error));
     step->sums.kinetic = results->kinetic;
     step->sums.max_speed = sqrt(results->fastest2);

@@ -104,7 +104,7 @@ typedef struct sk_cuda_results {
     } drained;               /* particles that drains have removed in this step */
     sk_mass_sums masses;
     struct {
-        int iterations, converged, broken, unknowns;
+        int iterations, converged, broken, unknowns, twice;
         double residual;
     } pressure, density;
 } sk_cuda_results;
@@ -155,6 +155,9 @@ typedef struct sk_cuda_sent {
     sk_cuda_constants constants;
 } sk_cuda_sent;
 
+/* Kinds of solves. */
+enum { SK_CUDA_PRESSURE, SK_CUDA_DENSITY, SK_CUDA_DENSITY_AGAIN, SK_CUDA_SOLVES };
+
 enum { SK_CUDA_GRAPHS = 32, SK_CUDA_KERNELS = 128 };
 
 #ifdef SK_CUDA_EMULATED
@@ -164,12 +167,17 @@ typedef cudaGraphExec_t sk_cuda_graph;
 typedef cudaGraphConditionalHandle sk_cuda_condition;
 #endif
 
-/* Times of kernels. While there is a profile, kernels run one by one and not in graphs. */
+/* Times of kernels or graphs. While kernels are timed, they run one by one and not in graphs. Times of graphs are read
+ * at the end of a step. */
+enum { SK_CUDA_TIMED_GRAPHS = 256 };
 typedef struct sk_cuda_profile {
+    enum sk_cuda_timed timed;
     int count;
     sk_cuda_time kernels[SK_CUDA_KERNELS];
 #ifndef SK_CUDA_EMULATED
-    cudaEvent_t begin, end;
+    cudaEvent_t begin[SK_CUDA_TIMED_GRAPHS], end[SK_CUDA_TIMED_GRAPHS];
+    const char *graphs[SK_CUDA_TIMED_GRAPHS];
+    int graph_count; /* in this step */
 #endif
 } sk_cuda_profile;
 
@@ -216,6 +224,9 @@ struct sk_cuda {
     int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
+    struct {
+        int iterations, twice;
+    } last[SK_CUDA_SOLVES]; /* of the last solve of each kind: what the next one is launched with */
     sk_cuda_solids solids;
 };
 
@@ -251,6 +262,9 @@ selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launch
 selkie_code sk_cuda_grow(sk_step *step, selkie_error *error);
 /* Waits and copies the results. */
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
+/* Takes the times of the graphs of a step that is over, and releases the profile. */
+void sk_cuda_take_graph_times(sk_cuda *cuda);
+void sk_cuda_end_profile(sk_cuda *cuda);
 /* Launches repeat while the device asks for it, within sk_cuda_run. A kernel before them and the last of them set the
  * condition. `done` is the flag on the device that says the same, for runs without a graph. */
 sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda);
@@ -276,6 +290,10 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
 #define SK_CUDA_TEAM_BARRIER(team, threads) asm volatile("bar.sync %0, %1;" ::"r"((team) + 1), "r"(threads) : "memory")
 void sk_cuda_profile_begin(sk_cuda *cuda);
 void sk_cuda_profile_end(sk_cuda *cuda, const char *kernel);
+static inline int sk_cuda_times_kernels(const sk_cuda *cuda)
+{
+    return cuda->profile && cuda->profile->timed == SK_CUDA_TIME_KERNELS;
+}
 
 template <typename... Parameters, typename... Arguments>
 static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel)(Parameters...), int blocks,
@@ -289,11 +307,11 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel
     config.blockDim.x = (unsigned)threads;
     config.stream = cuda->stream;
     config.attrs = &overlap;
-    config.numAttrs = cuda->profile ? 0 : 1;
-    if (cuda->profile)
+    config.numAttrs = sk_cuda_times_kernels(cuda) ? 0 : 1;
+    if (sk_cuda_times_kernels(cuda))
         sk_cuda_profile_begin(cuda);
     cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
-    if (cuda->profile)
+    if (sk_cuda_times_kernels(cuda))
         sk_cuda_profile_end(cuda, name);
 }
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \

@@ -340,6 +340,7 @@ static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data
     data->results.density.broken = solver->broken;
     data->results.density.unknowns = solver->unknowns[0];
     data->results.density.residual = solver->residual;
+    data->results.density.twice = solver->twice;
 }
 
 /* Overfull cells, and particles inside solids. */
@@ -425,6 +426,8 @@ static selkie_code take_correction(sk_step *step, int local, selkie_error *error
     const selkie_idp_def *def = &step->scene->idp;
     SK_TRY(sk_cuda_read_results(step, error));
     step->redistributed += results->redistributed;
+    step->cuda->last[local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY].iterations = results->density.iterations;
+    step->cuda->last[local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY].twice = results->density.twice;
     if (local && !results->needy)
         return SELKIE_OK;
     step->density_passes++;
@@ -468,7 +471,7 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
     SK_TRY(local     ? sk_cuda_run(step, "local_system", launch_local_system, error)
            : pushing ? sk_cuda_run(step, "pushed_system", launch_pushed_system, error)
                      : sk_cuda_run(step, "density_system", launch_first_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->density.iterations, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY, error));
     SK_TRY(local     ? sk_cuda_run(step, "density_again", launch_local, error)
            : pushing ? sk_cuda_run(step, "density_pushed", launch_pushed, error)
                      : sk_cuda_run(step, "density_correct", launch_first, error));
