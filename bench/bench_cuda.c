@@ -86,12 +86,13 @@ static const struct {
     double of_particle, of_cell;
 } traffic[] = {
     {"find_places", 36, 0},      {"count_cells", 12, 4},     {"scan_cells", 0, 8},      {"finish_cells", 0, 8},
-    {"place_particles", 12, 4},  {"order_cells", 8, 4},      {"move_particles", 68, 0}, {"weigh", 32, 4},
-    {"gather", 32, 16},          {"measure", 0, 21},         {"find_kinds", 0, 7},      {"take_kinds", 0, 2},
+    {"place_particles", 12, 4},  {"order_cells", 8, 4},      {"move_particles", 68, 0}, {"weigh", 32, 12},
+    {"gather<false>", 32, 59},   {"measure", 0, 21},         {"find_kinds", 0, 7},      {"take_kinds", 0, 2},
     {"build_rows", 0, 40},       {"read_rows", 0, 36},       {"find_scale", 0, 8},      {"start_solve", 0, 28},
     {"turn_and_apply", 0, 40},   {"advance", 0, 24},         {"write_solution", 0, 12}, {"find_displacements", 0, 21},
     {"displace<false>", 48, 12}, {"displace<true>", 64, 12}, {"project", 0, 49},        {"add_forces", 0, 24},
-    {"move<false>", 64, 36},     {"move<true>", 64, 36},     {"clear_counts", 0, 4},
+    {"move<false>", 64, 36},     {"move<true>", 64, 36},     {"clear_counts", 0, 4},    {"merge_faces", 0, 83},
+    {"merge_centres", 0, 12},
 };
 
 /* Percent of the triad bandwidth, or 0 where the traffic is not known. */

@@ -10,6 +10,7 @@ extern "C" {
 selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error)
 {
     const char *text = cudaGetErrorString((cudaError_t)code);
+    cudaGetLastError(); /* the error is reported here and must not return in another world */
     if (code == (int)cudaErrorMemoryAllocation)
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "the GPU has no memory for %s (%s); use fewer particles or backend \"tuned\"", what, text);
@@ -106,6 +107,8 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     }
     SK_TRY(sk_cuda_take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.kinds, cells, 1, error));
+    if (step->dimension == 3)
+        SK_TRY(sk_cuda_take(cuda, &cuda->shadow.tiles, capacity * SK_CUDA_TILE * sizeof(float), 0, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
     return sk_cuda_take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
@@ -195,14 +198,20 @@ static selkie_code take_particles(sk_cuda *cuda, const sk_step *step, selkie_err
     return sk_cuda_take(cuda, &cuda->shadow.order, capacity * sizeof(uint32_t), 0, error);
 }
 
-/* A larger array with the same content. */
-static selkie_code retake(sk_cuda *cuda, void *address, size_t before, size_t bytes, selkie_error *error)
+/* A larger array of `count` values of a size, with the first `kept` of them. */
+typedef struct larger_array {
+    size_t before, kept, count, size;
+} larger_array;
+
+static selkie_code retake(sk_cuda *cuda, void *address, larger_array of, selkie_error *error)
 {
     void **at = (void **)address, *old = *at;
-    SK_TRY(sk_cuda_take(cuda, at, bytes, 0, error));
-    SK_CUDA_TRY(cudaMemcpyAsync(*at, old, before, cudaMemcpyDeviceToDevice, cuda->stream), "the particles", error);
+    SK_TRY(sk_cuda_take(cuda, at, of.count * of.size, 0, error));
+    if (of.kept)
+        SK_CUDA_TRY(cudaMemcpyAsync(*at, old, of.kept * of.size, cudaMemcpyDeviceToDevice, cuda->stream),
+                    "the particles", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the particles", error);
-    sk_cuda_give(cuda, old, before);
+    sk_cuda_give(cuda, old, of.before * of.size);
     return SELKIE_OK;
 }
 
@@ -213,16 +222,20 @@ selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error 
     if (count + 16 <= before)
         return SELKIE_OK;
     for (int copy = 0; copy < 2; copy++) {
-        SK_TRY(retake(cuda, &cuda->records[copy], before * sizeof(sk_particle), capacity * sizeof(sk_particle), error));
+        const size_t kept = copy == cuda->current ? (size_t)cuda->device_count : 0;
+        const larger_array records = {before, kept, capacity, sizeof(sk_particle)};
+        SK_TRY(retake(cuda, &cuda->records[copy], records, error));
         for (int a = 0; a < step->particles.attribute_count; a++) {
             const size_t size = (size_t)step->particles.attributes[a].components * sizeof(uint32_t);
-            SK_TRY(retake(cuda, &cuda->attributes[a][copy], before * size, capacity * size, error));
+            const larger_array values = {before, kept, capacity, size};
+            SK_TRY(retake(cuda, &cuda->attributes[a][copy], values, error));
         }
     }
     uint32_t **const lists[3] = {&cuda->shadow.keys, &cuda->shadow.ranks, &cuda->shadow.order};
     uint32_t **const there[3] = {&cuda->data->keys, &cuda->data->ranks, &cuda->data->order};
     for (int n = 0; n < 3; n++) {
-        SK_TRY(retake(cuda, lists[n], before * sizeof(uint32_t), capacity * sizeof(uint32_t), error));
+        const larger_array list = {before, 0, capacity, sizeof(uint32_t)};
+        SK_TRY(retake(cuda, lists[n], list, error));
         SK_CUDA_TRY(cudaMemcpyAsync(there[n], lists[n], sizeof *lists[n], cudaMemcpyHostToDevice, cuda->stream),
                     "the particles", error);
     }
@@ -287,6 +300,8 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     }
     if (blocks > (size_t)places + 1)
         blocks = (size_t)places + 1;
+    if (cuda->expected_blocks < 64)
+        cuda->expected_blocks = 64; /* a source may fill an empty domain */
     SK_TRY(sk_cuda_take(cuda, &cuda->device, sizeof *cuda->device, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->data, sizeof *cuda->data, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->solver, sizeof *cuda->solver, 1, error));
@@ -308,6 +323,15 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     return SELKIE_OK;
 }
 
+static void forget_graphs(sk_cuda *cuda)
+{
+#ifndef SK_CUDA_EMULATED
+    for (int n = 0; n < cuda->graph_count; n++)
+        cudaGraphExecDestroy(cuda->graphs[n].graph);
+#endif
+    cuda->graph_count = 0;
+}
+
 static void release(sk_cuda *cuda)
 {
     for (int n = 0; n < cuda->allocation_count; n++)
@@ -316,11 +340,7 @@ static void release(sk_cuda *cuda)
     cuda->bytes = 0;
     memset(&cuda->shadow, 0, sizeof cuda->shadow);
     memset(&cuda->solver_shadow, 0, sizeof cuda->solver_shadow);
-#ifndef SK_CUDA_EMULATED
-    for (int n = 0; n < cuda->graph_count; n++)
-        cudaGraphExecDestroy(cuda->graphs[n].graph);
-#endif
-    cuda->graph_count = 0;
+    forget_graphs(cuda);
     sk_cuda_release_solids(cuda);
 }
 
@@ -441,8 +461,14 @@ selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error)
                         cuda->shadow.capacity <= cuda->shadow.places;
     const int grown =
         cuda->allocation_count && cuda->host_changed && (size_t)step->particles.count + 16 > cuda->particle_capacity;
-    if (cuda->allocation_count && !crowded && !grown)
+    if (cuda->allocation_count && !crowded && !grown) {
+        /* Launches are as wide as the blocks were when they were recorded. */
+        if (wanted > 2 * (size_t)cuda->expected_blocks) {
+            cuda->expected_blocks = (int)wanted;
+            forget_graphs(cuda);
+        }
         return SELKIE_OK;
+    }
     if (crowded && !cuda->host_changed)
         SK_TRY(sk_cuda_fetch_particles(step, error));
     release(cuda);

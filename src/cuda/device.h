@@ -37,7 +37,8 @@ enum {
     SK_CUDA_TAIL_BLOCKS = 16, /* levels with at most so many places are smoothed by one thread block */
     SK_CUDA_HISTORY = 256,
     SK_CUDA_TICKETS = 16,
-    SK_CUDA_SCRATCH = 9
+    SK_CUDA_SCRATCH = 9,
+    SK_CUDA_TILE = 7 * 10 * 10 * 10 /* values of the nodes in and around a block */
 };
 
 /* A level of the multigrid cycle. Level 0 has the blocks of the grid, a coarse level numbers its own from 1, in an
@@ -124,6 +125,7 @@ typedef struct sk_cuda_data {
     uint8_t *kinds;                  /* [capacity][cells] */
     float *scratch[SK_CUDA_SCRATCH]; /* [capacity][cells] */
     double *partial;                 /* [8][most thread blocks] */
+    float *tiles;                    /* [capacity][SK_CUDA_TILE] sums of a block's particles: gather_dim.cu; 3D only */
     unsigned ticket[SK_CUDA_TICKETS];
     sk_cuda_results results;
 } sk_cuda_data;

@@ -26,6 +26,7 @@ static const struct {
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
     {"flip", "move", {sk_cuda_move_2d, sk_cuda_move_3d}},
     {"flip", "wall_layer", {sk_cuda_wall_layer_2d, sk_cuda_wall_layer_3d}},
+    {"particle_forces", "particle_forces", {sk_cuda_particle_forces, sk_cuda_particle_forces}},
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
     {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},

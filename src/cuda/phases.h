@@ -34,6 +34,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \
     void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);
 
+selkie_code sk_cuda_particle_forces(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_sources(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_emit(sk_step *step, selkie_error *error);
 

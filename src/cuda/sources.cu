@@ -1,8 +1,10 @@
-/* Sources and drains on the GPU: what methods/sources/sources.c does with the particles that there are. New particles
- * are few; the host makes them and copies them behind the others. */
+/* What happens to particles before the sort: forces that depend on their velocity, sources and drains. Of the latter,
+ * what methods/sources/sources.c does with the particles that there are. New particles are few; the host makes them and
+ * copies them behind the others. */
 #include "cuda/device.h"
 
 extern "C" {
+#include "methods/particle_forces/particle_forces.h"
 #include "methods/sources/sources.h"
 }
 
@@ -185,6 +187,17 @@ static __global__ void end_drive(const sk_step *step)
     step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
 }
 
+static __global__ void force_particles(const sk_step *step, const sk_cuda_constants *constants,
+                                       const __grid_constant__ sk_particle_forces forces)
+{
+    SK_CUDA_WAIT();
+    float *affine = constants->options.kind == SK_TRANSFER_APIC
+                        ? (float *)(void *)step->particles.attributes[constants->affine].data
+                        : nullptr;
+    SK_CUDA_EACH(p, step->particles.count)
+    sk_particle_forces_apply(&forces, &step->particles.records[p], affine ? affine + 9 * p : nullptr);
+}
+
 /* --- the host's side --- */
 
 static region region_of(const sk_step *step, const sk_source *source)
@@ -317,6 +330,23 @@ static selkie_code run_part(sk_step *step,
         return code;
     }
     return send_new(step, before, error);
+}
+
+selkie_code sk_cuda_particle_forces(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    sk_particle_forces forces;
+    if (!sk_particle_forces_of(step, &forces))
+        return SELKIE_OK;
+    if (step->sources)
+        sk_sources_find_running(step); /* the solids of the step depend on it */
+    if (!cuda->began)
+        SK_TRY(sk_cuda_make_room(step, error));
+    SK_TRY(sk_cuda_begin(step, error));
+    SK_LAUNCH_SIMPLE(cuda, force_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step,
+                     &cuda->device->constants, forces);
+    cuda->particles_here = 0;
+    return launched("forces on particles", error);
 }
 
 selkie_code sk_cuda_sources(sk_step *step, selkie_error *error)

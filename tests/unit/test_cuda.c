@@ -620,6 +620,83 @@ static void test_refusals(void **state)
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
     assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
     selkie_world_destroy(world);
+
+    /* A method without any phase on the GPU. */
+    selkie_material_def honey;
+    selkie_material_defaults(&honey);
+    honey.name = "honey";
+    honey.viscosity = 1.0;
+    scene.obstacle_count = 0;
+    scene.materials = &honey;
+    scene.material_count = 1;
+    assert_int_equal(sk_methods_check_gpu(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "use \"tuned\""));
+    if (sk_cuda_find(&info, NULL) == SELKIE_OK)
+        assert_non_null(strstr(error.message, "viscosity"));
+    assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
+    selkie_world_destroy(world);
+}
+
+/* A sponge damps particles, and a turning frame turns their velocities and matrices, as on the CPU. */
+static void test_particle_forces(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_force_def sponge;
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.transfer = SELKIE_TRANSFER_APIC;
+    scene.pressure.start = 10.0;
+    liquids[0].velocity[0] = 2.0;
+    selkie_force_defaults(&sponge, SELKIE_FORCE_SPONGE);
+    sponge.side = SELKIE_SIDE_X_MAX;
+    sponge.width = 0.8;
+    scene.forces = &sponge;
+    scene.force_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference(plain, cuda) < 1e-4 * scene.domain.cell_size);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* A source fills an empty domain: the first blocks come while the world runs. */
+static void test_empty_start(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_source_def source;
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_IDP);
+    scene.liquid_count = 0;
+    selkie_source_defaults(&source);
+    selkie_shape_defaults(&source.shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < 2; d++) {
+        source.shape.min[d] = 0.4;
+        source.shape.max[d] = 0.7;
+    }
+    source.start = 0.02;
+    source.velocity[0] = 1.0;
+    scene.sources = &source;
+    scene.source_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 6; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_int_equal(plain->statistics.particles, cuda->statistics.particles);
+    }
+    assert_true(cuda->statistics.particles > 100);
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
 }
 
 int main(void)
@@ -635,7 +712,10 @@ int main(void)
         cmocka_unit_test(test_few_blocks),      cmocka_unit_test(test_forces),
         cmocka_unit_test(test_obstacle_paths),  cmocka_unit_test(test_obstacles_2d),
         cmocka_unit_test(test_obstacles_3d),    cmocka_unit_test(test_sources_2d),
-        cmocka_unit_test(test_sources_3d),
+        cmocka_unit_test(test_sources_3d),      cmocka_unit_test(test_particle_forces),
+        cmocka_unit_test(test_empty_start),
     };
+    if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
