@@ -1,6 +1,6 @@
 /* A game without a window: a script stirs a reduced fluid and kicks bodies that float in it, 60 steps a second.
  *
- *   cc game.c $(pkg-config --cflags --libs selkie) -lm -o game && ./game scenes/reduced/game.json
+ *   cc game.c $(pkg-config --cflags --libs selkie) -lm -o game && ./game scenes/reduced/game.json end.png
  *
  * Metres, seconds, kilograms. */
 #include <math.h>
@@ -35,6 +35,20 @@ static void stroke(selkie_world *world, const double from[2], const double to[2]
     change.force.start = selkie_world_time(world);
     change.force.end = change.force.start + 0.25;
     must(selkie_world_change(world, &change, NULL, &error), "stroke");
+}
+
+/* The brush leaves dye for as long. */
+static void dye(selkie_world *world, const double at[2])
+{
+    selkie_change_def change;
+    selkie_change_defaults(&change, SELKIE_CHANGE_DYE);
+    selkie_shape_defaults(&change.dye.shape, SELKIE_SHAPE_SPHERE);
+    change.dye.name = "brush";
+    for (int d = 0; d < 2; d++)
+        change.dye.shape.center[d] = at[d];
+    change.dye.shape.radius = 0.04;
+    change.dye.end = selkie_world_time(world) + 0.25;
+    must(selkie_world_change(world, &change, NULL, &error), "dye");
 }
 
 /* A kick: the body gains a velocity. */
@@ -72,8 +86,10 @@ int main(int argument_count, char **arguments)
     const int steps = 300;
     for (int n = 0; n < steps; n++) {
         const double angle = 0.02 * n, at[2] = {0.5 + 0.3 * cos(angle), 0.5 + 0.3 * sin(angle)}, centre[2] = {0.5, 0.5};
-        if (n % 60 == 0)
+        if (n % 60 == 0) {
             stroke(world, at, centre);
+            dye(world, at);
+        }
         if (n % 60 == 30)
             kick(world, "body_3", 0.0, 0.5);
         must(selkie_world_step_for(world, 1.0 / 60.0, &error), "step");
@@ -81,6 +97,8 @@ int main(int argument_count, char **arguments)
             printf("%4.1f s  score %2d of %d\n", selkie_world_time(world), score(world),
                    selkie_world_body_count(world));
     }
+    if (argument_count > 2)
+        must(selkie_write_dye(world, arguments[2], &error), "picture");
     printf("%.2f ms a step\n", 1e3 * (double)(clock() - begin) / CLOCKS_PER_SEC / steps);
     selkie_world_destroy(world);
     selkie_scene_free(scene);

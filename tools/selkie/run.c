@@ -304,13 +304,16 @@ static int add_frame_file(const run_state *run, frame_files *files, sk_writer_ki
 static int write_dye(run_state *run, int only_missing)
 {
     selkie_error error = {0};
-    char *path =
-        run_folder_path(&run->folder, "frames/" SK_DYE_PREFIX "%04lld.png", (long long)selkie_world_frame(run->world));
-    int code = path ? EXIT_GOOD : complain("out of memory");
-    if (!code && !(only_missing && !access(path, F_OK)) && selkie_write_dye(run->world, path, &error)) {
+    char *folder = run_folder_path(&run->folder, SK_FRAMES_FOLDER),
+         *path = run_folder_path(&run->folder, "frames/" SK_DYE_PREFIX "%04lld.png",
+                                 (long long)selkie_world_frame(run->world));
+    int code = path && folder ? EXIT_GOOD : complain("out of memory");
+    if (!code && !(only_missing && !access(path, F_OK)) &&
+        (sk_folder_make(folder, &error) || selkie_write_dye(run->world, path, &error))) {
         progress_break(&run->progress);
         code = complain_error(&error);
     }
+    free(folder);
     free(path);
     return code;
 }

@@ -27,7 +27,7 @@ SK_KERNEL double sk_panel_stream(double x, double y, double length)
 SK_KERNEL void sk_panel_velocity(double x, double y, double length, double velocity[2])
 {
     const double a = x, b = x - length;
-    const double angle = y != 0.0 ? __builtin_atan(a / y) - __builtin_atan(b / y) : 0.0;
+    const double angle = y != 0.0 ? __builtin_atan2(y * length, y * y + a * b) : 0.0; /* atan(a / y) - atan(b / y) */
     velocity[0] = -SK_INVERSE_TWO_PI * angle;
     velocity[1] = 0.5 * SK_INVERSE_TWO_PI * __builtin_log((a * a + y * y + 1e-300) / (b * b + y * y + 1e-300));
 }

@@ -21,13 +21,16 @@
 
 struct sk_pose;
 
+enum { SK_BELL_ENTRIES = 2048, SK_BELL_END = 12 };
+
 /* Lengths of the split between cores and panels. */
 typedef struct sk_near_scale {
-    double h[2];  /* m  cells */
-    double core;  /* m  radius of a Gaussian core */
-    double reach; /* m  beyond, a core is a point */
-    double bin;   /* m  side of a bin */
-    double shell; /* m  tracers nearer to a body see the panels themselves */
+    double h[2];                      /* m  cells */
+    double core;                      /* m  radius of a Gaussian core */
+    double reach;                     /* m  beyond, a core is a point */
+    double bin;                       /* m  side of a bin */
+    double shell;                     /* m  tracers nearer to a body see the panels themselves */
+    double bell[SK_BELL_ENTRIES + 2]; /* (1 - exp(-q)) / q of q = n SK_BELL_END / SK_BELL_ENTRIES */
 } sk_near_scale;
 
 /* One panel, or a mirror image of it. */
@@ -97,7 +100,7 @@ void sk_swim_near_add(sk_swim *swim, const sk_swim_piece *piece);
 /* Sorts the pieces into bins and marks the cells at bodies. */
 void sk_swim_near_end(sk_swim *swim, const sk_step *step);
 /* What the cores lack of a piece at a point: the panel itself less its three cores, m/s. */
-void sk_swim_lacking(const sk_swim_piece *piece, double core, const double x[2], double velocity[2]);
+void sk_swim_lacking(const sk_swim_piece *piece, const sk_near_scale *scale, const double x[2], double velocity[2]);
 /* The body in whose shell a point is at the start (`after` = 0) or the end of the step, the nearest one; -1 if there is
  * none. Its distance (m, below 0 inside) and outward normal, unless they are NULL. */
 int sk_swim_near_body(const sk_swim *swim, const sk_step *step, int after, const double x[2], double normal[3],

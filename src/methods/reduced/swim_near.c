@@ -33,6 +33,10 @@ selkie_code sk_swim_near_make(sk_swim *swim, const sk_step *step, selkie_error *
             longest = fmax(longest, c->panels[b].length[i]);
     scale->core = core_cells * larger;
     scale->reach = reach_cores * scale->core;
+    for (int n = 0; n < SK_BELL_ENTRIES + 2; n++) {
+        const double q = (double)n * SK_BELL_END / SK_BELL_ENTRIES;
+        scale->bell[n] = n ? -expm1(-q) / q : 1.0;
+    }
     scale->shell = shell_cells * larger;
     scale->bin = 2.0 * scale->reach + longest; /* a piece lies in at most four bins */
     for (int d = 0; d < 2; d++)
@@ -150,8 +154,19 @@ void sk_swim_near_end(sk_swim *swim, const sk_step *step)
 
 /* --- Velocities --- */
 
-void sk_swim_lacking(const sk_swim_piece *p, double core, const double x[2], double velocity[2])
+/* (1 - exp(-q)) / q, to 2e-6. */
+static double bell(const sk_near_scale *scale, double q)
 {
+    const double at = q * ((double)SK_BELL_ENTRIES / SK_BELL_END);
+    if (!(at < SK_BELL_ENTRIES))
+        return 1.0 / q;
+    const int n = (int)at;
+    return scale->bell[n] + (at - n) * (scale->bell[n + 1] - scale->bell[n]);
+}
+
+void sk_swim_lacking(const sk_swim_piece *p, const sk_near_scale *scale, const double x[2], double velocity[2])
+{
+    const double inverse = 0.5 / (scale->core * scale->core); /* 1/m2 */
     const double dx = x[0] - p->begin[0], dy = x[1] - p->begin[1];
     double local[2];
     sk_panel_velocity(dx * p->tangent[0] + dy * p->tangent[1], dy * p->tangent[0] - dx * p->tangent[1], p->length,
@@ -159,8 +174,9 @@ void sk_swim_lacking(const sk_swim_piece *p, double core, const double x[2], dou
     velocity[0] = p->strength * (local[0] * p->tangent[0] - local[1] * p->tangent[1]);
     velocity[1] = p->strength * (local[0] * p->tangent[1] + local[1] * p->tangent[0]);
     for (int n = 0; n < 3; n++) {
-        const double rx = x[0] - p->at[n][0], ry = x[1] - p->at[n][1], square = rx * rx + ry * ry + 1e-300;
-        const double factor = -SK_INVERSE_TWO_PI * p->circulation[n] * expm1(-square / (2.0 * core * core)) / square;
+        const double rx = x[0] - p->at[n][0], ry = x[1] - p->at[n][1];
+        const double factor =
+            SK_INVERSE_TWO_PI * p->circulation[n] * inverse * bell(scale, inverse * (rx * rx + ry * ry));
         velocity[0] += factor * ry;
         velocity[1] -= factor * rx;
     }
@@ -209,7 +225,7 @@ static void velocity_at(const sk_swim *swim, const sk_swim_flow *f, const double
         double part[2];
         if (dx * dx + dy * dy > far * far)
             continue;
-        sk_swim_lacking(p, swim->scale.core, x, part);
+        sk_swim_lacking(p, &swim->scale, x, part);
         velocity[0] += part[0];
         velocity[1] += part[1];
     }

@@ -32,7 +32,7 @@ static void add_piece(const view *v, const piece *p)
             const double x[2] = {i * v->h[0], j * v->h[1]};
             const size_t n = (size_t)i * (size_t)(v->fine->cells[1] + 1) + (size_t)j;
             double velocity[2];
-            sk_swim_lacking(p, v->core, x, velocity);
+            sk_swim_lacking(p, &v->swim->scale, x, velocity);
             v->nodes[0][n] += velocity[0];
             v->nodes[1][n] += velocity[1];
         }
