@@ -89,7 +89,10 @@ static void print_method(const selkie_scene *scene)
         printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n",
                selkie_scene_spacing(scene), scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated",
                scene->sph.density_error,
-               scene->sph.kernel == SELKIE_SPH_WENDLAND ? "Wendland's kernel" : "cubic spline");
+               scene->sph.kernel == SELKIE_SPH_WENDLAND || (scene->sph.kernel == SELKIE_SPH_KERNEL_AUTO &&
+                                                            scene->domain.dimension == 3 && !scene->object_count)
+                   ? "Wendland's kernel"
+                   : "cubic spline");
         return;
     }
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED) {
