@@ -8,6 +8,7 @@
 #include "defs/materials.h"
 #include "tool.h"
 #include "warnings.h"
+#include "world/world_internal.h"
 
 enum { check_set, check_end, check_frames, check_threads, check_backend, check_open_meshes, check_option_count };
 
@@ -152,6 +153,10 @@ static int run_check(const tool_arguments *arguments)
     int code = load_scene(path, &changes, &scene);
     if (!code)
         code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
+
+    selkie_error error;
+    if (!code && scene->backend == SELKIE_BACKEND_CUDA && sk_methods_check_gpu(scene, &error) != SELKIE_OK)
+        code = complain_error(&error);
 
     /* Print the plan, the meshes and the notes; then the warnings. */
     if (!code) {
