@@ -6,6 +6,9 @@
 
 #include "grid/grid_kernels.h"
 
+#define SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal) sk_shape_distance_normal((obstacle)->shape, x, normal)
+#include "grid/solids_plain.h"
+
 /* Cells around the domain in which images of obstacles count: the farthest that a path may lead beyond a side. */
 #define SK_IMAGE_MARGIN 16.0
 
@@ -304,49 +307,12 @@ void sk_solids_end_bodies(sk_solids *solids)
 
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)
 {
-    double nearest = INFINITY;
-    *obstacle = -1;
-    memset(normal, 0, 3 * sizeof *normal);
-
-    /* Walls of the domain. */
-    for (int side = 0; side < 2 * solids->dimension; side++) {
-        if (solids->walls[side] == SELKIE_WALL_OPEN)
-            continue;
-        int d = side / 2;
-        double distance = side & 1 ? solids->high[d] - x[d] : x[d] - solids->low[d];
-        if (distance < nearest) {
-            nearest = distance;
-            memset(normal, 0, 3 * sizeof *normal);
-            normal[d] = side & 1 ? -1.0 : 1.0;
-        }
-    }
-
-    /* Obstacles whose bounds are within two cells. */
-    for (int o = 0; o < solids->obstacle_count; o++) {
-        const sk_obstacle *candidate = &solids->obstacles[o];
-        int near = 1;
-        for (int d = 0; d < solids->dimension; d++)
-            near &=
-                x[d] > candidate->low[d] - 2 * solids->cell_size && x[d] < candidate->high[d] + 2 * solids->cell_size;
-        if (!near)
-            continue;
-        double direction[3];
-        double distance = sk_obstacle_distance(candidate->shape, candidate->placed, x, direction);
-        if (distance < nearest) {
-            nearest = distance;
-            memcpy(normal, direction, sizeof direction);
-            *obstacle = o;
-        }
-    }
-    return nearest;
+    return distance_of_solids(solids, x, normal, obstacle);
 }
 
 void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3])
 {
-    if (obstacle >= 0 && solids->obstacles[obstacle].moves)
-        sk_pose_velocity(&solids->obstacles[obstacle].pose, x, velocity);
-    else
-        memset(velocity, 0, 3 * sizeof *velocity);
+    velocity_of_solids(solids, obstacle, x, velocity);
 }
 
 int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3])
@@ -392,13 +358,4 @@ int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], cons
         }
     }
     return pushed;
-}
-
-void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3])
-{
-    const double gap = 1e-3 * grid->cell_size;
-    for (int d = 0; d < 3; d++) {
-        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
-        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
-    }
 }

@@ -149,7 +149,7 @@ void sk_solids_move(sk_solids *solids, double time);
 void sk_solids_step(sk_solids *solids, double start, double end);
 /* The slice of the domain that holds a coordinate (m); slices at the ends hold what lies outside. Not a number: the
  * slice at the end that the caller asks for. */
-static inline int sk_solids_bin(const sk_solids *solids, int d, double x, int upper)
+SK_KERNEL int sk_solids_bin(const sk_solids *solids, int d, double x, int upper)
 {
     const double slice = (x - solids->low[d]) / (solids->high[d] - solids->low[d]) * SK_SOLID_BINS;
     if (slice != slice)
@@ -198,6 +198,13 @@ int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], cons
 
 /* Range of positions within closed walls, with a small gap, so that no particle lies in the cell behind the wall. Open
  * sides are infinite. */
-void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3]);
+SK_KERNEL void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3])
+{
+    const double gap = 1e-3 * grid->cell_size;
+    for (int d = 0; d < 3; d++) {
+        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -__builtin_inff() : (float)(grid->low[d] + gap);
+        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? __builtin_inff() : (float)(grid->high[d] - gap);
+    }
+}
 
 #endif
