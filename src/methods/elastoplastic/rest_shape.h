@@ -1,8 +1,9 @@
 /* Elastoplastic points with a rest shape, as a method: bonds between neighbours on the lattice of the start.
  *
  * Points lie on a lattice at rest. Its sites are kept in bricks of 8^dimension, so that the neighbours of a site are
- * known without lists: arrays are [brick][component][site], and a brick is processed with a halo of one site. Brick 0
- * is empty. The particles of the store move among each other; `place` has the site of each by its id.
+ * known without lists. A brick is processed with a halo of one site. Arrays are [sites / 4][components][4]: what a halo
+ * needs of a site lies close together. Brick 0 is empty. The particles of the store move among each other; `place` has
+ * the site of each by its id.
  *
  * A step has four phases. `stress`: positions to the sites, deformation, plastic flow and stress. `bonds`: forces of
  * the bonds. `touch`: forces between points without a bond that come closer than a spacing. `move`: velocities,
@@ -43,7 +44,7 @@ typedef struct sk_rest_shape {
     uint32_t *bonds;       /* [bricks][sites] bit n: bond of offset n; the middle one: there is a point */
     uint8_t *material;     /* [bricks][sites] */
 
-    /* Values of points, [bricks][components][sites]. */
+    /* Values of points, [sites / 4][components][4]. */
     float *position;     /* m     [dimension] */
     float *inverse;      /*       [dimension^2] of K */
     float *push;         /*       [dimension^2 + 1] sk_rest_push */
