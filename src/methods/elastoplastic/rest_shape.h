@@ -15,7 +15,7 @@
 #ifndef SK_METHODS_REST_SHAPE_H
 #define SK_METHODS_REST_SHAPE_H
 
-#include "methods/method.h"
+#include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_rest_shape;
 
@@ -35,6 +35,8 @@ typedef struct sk_rest_shape {
     struct sk_rest_material *bonds_of;     /* [material_count] */
     double spacing;                        /* m  of the lattice */
     int is_laid;                           /* the lattice is that of the particles */
+    int is_current;                        /* the sites hold the state and the flow of the particles */
+    sk_lagging own;                        /* attributes of the points */
 
     /* The lattice. */
     uint32_t id_count; /* ids are below this */
@@ -71,12 +73,14 @@ void sk_rest_release_sites(sk_step *step, sk_rest_shape *rest);
 
 #define SK_REST_PHASES(dim)                                                                                            \
     selkie_code sk_rest_lay_##dim(sk_step *step, selkie_error *error);                                                 \
+    selkie_code sk_rest_sort_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_rest_stress_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_rest_stress_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_rest_bonds_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_rest_bonds_plain_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_rest_touch_##dim(sk_step *step, selkie_error *error);                                               \
-    selkie_code sk_rest_move_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_rest_move_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_rest_move_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_REST_PHASES(2d)
 SK_REST_PHASES(3d)
