@@ -61,6 +61,8 @@ int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most);
  * for shapes without a back. Walls thinner than a cell hold liquid, but the grid does not resolve the flow around them.
  */
 double sk_shape_thickness(const sk_shape *shape);
+/* m: the least width of a convex solid (box, sphere, cylinder); 0 for other shapes. */
+double sk_shape_convex_width(const sk_shape *shape);
 /* Does the shape contain a sheet, an open mesh without an inside? Its distance is positive on both sides. */
 int sk_shape_is_sheet(const sk_shape *shape);
 /* May be infinite (+-INFINITY) for half spaces and waves. In 2D the third is 0 .. 0. */

@@ -81,6 +81,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 
     /* Reserve the block table, the obstacles and their images. */
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
+    SK_TRY(sk_block_table_reserve(&solids->moving_table, memory, 128, error));
     const size_t most = (size_t)scene->obstacle_count * (size_t)image_count(grid) + (size_t)scene->body_count;
     solids->obstacles = sk_allocate_zeroed(memory, (most + 1) * sizeof *solids->obstacles);
     solids->bin_words = most / 64 + 1;
@@ -133,6 +134,8 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->obstacles);
     sk_release(solids->memory, solids->bins);
     sk_block_table_free(&solids->table, solids->memory);
+    sk_block_table_free(&solids->moving_table, solids->memory);
+    sk_release(solids->memory, solids->slot_share);
     for (int d = 0; d < 3; d++) {
         sk_release(solids->memory, solids->fraction[d]);
         sk_release(solids->memory, solids->blurred_face[d]);
@@ -183,10 +186,12 @@ void sk_solids_move(sk_solids *solids, double time)
 {
     for (int o = 0; o < solids->obstacle_count; o++) {
         sk_obstacle *obstacle = &solids->obstacles[o];
+        const sk_pose before = obstacle->pose;
         if (obstacle->follows)
             obstacle->pose = *obstacle->follows;
         else
             pose_at(obstacle, time, &obstacle->pose);
+        solids->settled &= !obstacle->moves || memcmp(&before, &obstacle->pose, sizeof before) == 0;
         for (int d = 0; d < 3; d++) {
             obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
@@ -277,6 +282,8 @@ void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface,
     memset(obstacle, 0, sizeof *obstacle);
     solids->body_count++;
     solids->moving_count++;
+    solids->settled = 0;
+    obstacle->is_thick = sk_shape_convex_width(shape) > 3.0 * solids->cell_size;
     obstacle->shape = shape;
     obstacle->surface = surface;
     obstacle->follows = follows;

@@ -15,6 +15,7 @@
 #include "methods/particle_forces/particle_forces.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
+#include "methods/reduced/dye.h"
 #include "methods/reduced/reduced.h"
 #include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
@@ -54,6 +55,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_rigid_liquid,
     &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_dye,
     &sk_method_mpm,
     &sk_method_rest_shape,
     &sk_method_fitted,
