@@ -7,6 +7,7 @@
 #include "grid/transfer_plain.h"
 #include "methods/classify_plain.h"
 #include "methods/flip/constrain_plain.h"
+#include "methods/flip/friction_plain.h"
 #include "methods/flip/pressure_plain.h"
 #include "methods/flip/shore_plain.h"
 
@@ -280,6 +281,48 @@ selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
     SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
     return sk_cuda_run(step, "pressure", launch_projection, error);
+}
+
+/* --- friction --- */
+
+/* Friction on a velocity beside solids: into scratch, then back. */
+static __global__ void rub(const sk_step *step, sk_cuda_data *data, int of_end, int back)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    rubbed_field field;
+    field.first = of_end ? step->end_velocity : (int)SK_FIELD_VELOCITY_X;
+    field.part = of_end ? (float)(1.0 + step->reflection) : 1.0f;
+    if (!sk_step_has_pressure(step))
+        return;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        const size_t at = sk_plain_index(cell);
+        if (!step->solids.block_slot[cell.slot])
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *velocity = &grid->fields[field.first + d][at];
+            if (!back) {
+                data->scratch[d][at] = rubbed(step, &field, cell, d);
+                continue;
+            }
+            const float now = data->scratch[d][at];
+            if (field.first == step->end_velocity && now != *velocity)
+                grid->fields[SK_FIELD_CHANGE_X + d][at] += now - *velocity;
+            *velocity = now;
+        }
+    }
+}
+
+static void launch_friction(sk_cuda *cuda, const sk_step *host)
+{
+    for (int n = 0; n < (flip_has_end(host) ? 4 : 2); n++)
+        SK_LAUNCH_SIMPLE(cuda, rub, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data, n / 2, n % 2);
+}
+
+selkie_code SK_DIM(sk_cuda_friction)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "wall_friction", launch_friction, error);
 }
 
 /* --- extrapolation --- */
