@@ -143,8 +143,10 @@ SK_DEVICE void add_up_cell(const sk_plain_frame *frame, const sk_plain_data *dat
         for (int d = 0; d < 3; d++)
             sums->momentum[d][n] = sums->mass[d][n] = 0.0f;
     }
+    sk_particle next = load_particle(&data->records[own->first < own->last ? own->first : 0]);
     for (uint32_t p = own->first; p < own->last; p++) {
-        const sk_particle particle = load_particle(&data->records[p]);
+        const sk_particle particle = next; /* the one after it is on its way meanwhile */
+        next = load_particle(&data->records[p + 1 < own->last ? p + 1 : p]);
         const float *affine = APIC ? data->affine + 9 * (size_t)p : nullptr;
         float fraction[3], weights[3][3];
         sk_plain_fractions(frame, particle.position, own->at, fraction);

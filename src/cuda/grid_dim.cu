@@ -339,16 +339,28 @@ static __global__ void move_shore(const sk_step *step)
             move_shore_face(step, cell, d);
 }
 
-/* Fields of the extrapolation: the velocity, its value at the end of a reflected step, and the change of FLIP. */
-SK_DEVICE int group_count(const sk_step *step, const sk_cuda_constants *constants, int block, int layer, int groups[3])
+/* Fields of the extrapolation: the velocity, its value at the end of a reflected step, and the change of FLIP. Their
+ * addresses are read once; a store to a field would make the compiler read them again. */
+typedef struct filled_fields {
+    float *field[3 * SELKIE_DIM], *scratch[3 * SELKIE_DIM];
+    int groups, with_change;
+} filled_fields;
+
+SK_DEVICE filled_fields fields_to_fill(const sk_step *step, const sk_cuda_constants *constants,
+                                       const sk_cuda_data *data, int layer)
 {
-    int count = 0;
-    groups[count++] = SK_FIELD_VELOCITY_X;
-    if (flip_has_end(step))
-        groups[count++] = step->end_velocity;
-    if (constants->options.kind == SK_TRANSFER_FLIP && layer == 0 && step->solids.block_slot[block])
-        groups[count++] = SK_FIELD_CHANGE_X;
-    return count;
+    filled_fields fields;
+    fields.groups = flip_has_end(step) ? 2 : 1;
+    fields.with_change = constants->options.kind == SK_TRANSFER_FLIP && layer == 0;
+#pragma unroll
+    for (int n = 0; n < 3 * SELKIE_DIM; n++) {
+        const int first = n / SELKIE_DIM == 0   ? (int)SK_FIELD_VELOCITY_X
+                          : n / SELKIE_DIM == 1 ? step->end_velocity
+                                                : (int)SK_FIELD_CHANGE_X;
+        fields.field[n] = step->grid.fields[first + n % SELKIE_DIM];
+        fields.scratch[n] = data->scratch[n];
+    }
+    return fields;
 }
 
 /* One layer: the new values of unknown faces into scratch, then back. */
@@ -356,6 +368,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     fill_layer(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int layer, int back)
 {
     SK_CUDA_WAIT();
+    const filled_fields fields = fields_to_fill(step, constants, data, layer);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         /* Only blocks with unknown faces and known ones near them: has_unknown_near_known. */
@@ -363,19 +376,31 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
             continue;
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
-        int groups[3];
-        const int count = group_count(step, constants, block, layer, groups);
-        for (int g = 0; g < count; g++)
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                float *field = step->grid.fields[groups[g] + d], *scratch = data->scratch[3 * g + d];
-                const float own = field[at];
-                if (own == own)
-                    continue;
-                if (back)
-                    field[at] = scratch[at];
-                else
-                    scratch[at] = filled_value(&step->grid, field, cell);
-            }
+        const int with_change = fields.with_change && step->solids.block_slot[block];
+        float own[3 * SELKIE_DIM];
+        int unknown = 0;
+#pragma unroll
+        for (int n = 0; n < 3 * SELKIE_DIM; n++) {
+            const int wanted = n / SELKIE_DIM == 2 ? with_change : n / SELKIE_DIM < fields.groups;
+            own[n] = wanted ? back ? fields.scratch[n][at] : fields.field[n][at] : 0.0f;
+            const float now = wanted && back ? fields.field[n][at] : own[n];
+            unknown |= (now != now) << n;
+        }
+        if (back) {
+#pragma unroll
+            for (int n = 0; n < 3 * SELKIE_DIM; n++)
+                if (unknown >> n & 1)
+                    fields.field[n][at] = own[n];
+            continue;
+        }
+        if (!unknown)
+            continue;
+        size_t around[2 * SELKIE_DIM];
+        places_around(&step->grid, cell, around);
+#pragma unroll
+        for (int n = 0; n < 3 * SELKIE_DIM; n++)
+            if (unknown >> n & 1)
+                fields.scratch[n][at] = mean_around(fields.field[n], around);
     }
 }
 
