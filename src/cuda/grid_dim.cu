@@ -221,6 +221,7 @@ static __global__ void report_pressure(const sk_step *step, const sk_cuda_solver
     data->results.pressure.converged = solver->converged;
     data->results.pressure.broken = solver->broken;
     data->results.pressure.unknowns = solver->unknowns[0];
+    data->results.pressure.twice = solver->twice;
     data->results.pressure.residual = solver->residual / unit;
 }
 
@@ -277,7 +278,7 @@ selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
     if (!sk_step_has_pressure(step))
         return sk_cuda_run(step, "flight", launch_flight, error);
     SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->pressure.iterations, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
     return sk_cuda_run(step, "pressure", launch_projection, error);
 }
 
@@ -364,9 +365,10 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
+/* Are there other surfaces than free-slip walls of the domain? */
 static int has_holding_walls(const sk_step *step)
 {
-    int holds = step->solids.has_grip;
+    int holds = step->solids.has_grip || step->solids.obstacle_count || step->solids.inlet_count;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         holds |= step->solids.walls[side] == SELKIE_WALL_NO_SLIP;
     return holds;

@@ -6,15 +6,18 @@
 #include "base/dimension.h"
 #include "base/kernel.h"
 
-/* (A x) of a cell, from its value, its neighbours' and the coefficients of its faces. */
-SK_KERNEL double sk_mode_row(const float *x, size_t at, const size_t beside[2 * SELKIE_DIM],
-                             const float face[2 * SELKIE_DIM], float excess)
+/* Modes of a body, and zeros up to a whole vector. */
+enum { SK_MODES_WIDE = SELKIE_DIM == 3 ? 8 : 4 };
+
+/* (A x) of a cell for several vectors at once, from the values around it and the coefficients of its faces. */
+SK_KERNEL void sk_mode_row(const float *x, const float *const beside[2 * SELKIE_DIM], const float face[2 * SELKIE_DIM],
+                           float diagonal, float sum[SK_MODES_WIDE])
 {
-    const double here = (double)x[at];
-    double sum = (double)excess * here;
+    for (int k = 0; k < SK_MODES_WIDE; ++k)
+        sum[k] = diagonal * x[k];
     for (int side = 0; side < 2 * SELKIE_DIM; ++side)
-        sum += (double)face[side] * (here - (double)x[beside[side]]);
-    return sum;
+        for (int k = 0; k < SK_MODES_WIDE; ++k)
+            sum[k] -= face[side] * beside[side][k];
 }
 
 /* The flux of a body's modes through a cell, for velocities of the modes. */

@@ -11,6 +11,7 @@
 #include "base/timer.h"
 #include "defs/motion_file.h"
 #include "defs/relative.h"
+#include "geom/picture_file.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "io/particles_file.h"
@@ -210,6 +211,25 @@ static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file
     return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", path);
 }
 
+/* Name of the picture of a frame's dye, which need not exist. */
+static selkie_code dye_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
+{
+    char frames[path_size];
+    SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
+    return sk_numbered_path(path, path_size, frames, SK_DYE_PREFIX, frame, ".png", error);
+}
+
+static selkie_code read_dye(const run_renderer *r, const sk_numbered_file *file, sk_picture_data *dye,
+                            selkie_error *error)
+{
+    char path[path_size];
+    memset(dye, 0, sizeof *dye);
+    SK_TRY(dye_path(r, file->number, path, error));
+    if (r->picture.style != SELKIE_STYLE_DYE || !sk_file_exists(path))
+        return SELKIE_OK;
+    return sk_picture_read(path, path, NULL, dye, error);
+}
+
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
@@ -255,11 +275,17 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
         options.foam = &whitewater;
     }
     sk_image image;
-    selkie_code code = sk_picture_draw(r->stage, &particles, &options, &image, error);
+    sk_picture_data dye;
+    selkie_code code = read_dye(r, file, &dye, error);
+    const sk_image dyed = {dye.width, dye.height, dye.rgb};
+    options.dye = dye.rgb ? &dyed : NULL;
+    if (!code)
+        code = sk_picture_draw(r->stage, &particles, &options, &image, error);
     if (!code) {
         code = sk_image_write_png(&image, picture, error);
         sk_image_free(&image);
     }
+    sk_picture_free(&dye);
     sk_particles_data_free(data);
     sk_particles_data_free(foam);
     return code;
@@ -280,11 +306,13 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         const sk_numbered_file *file = &r->frames.files[i];
         SK_TRY(sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, file->number, ".png", error));
         double start = sk_wall_ms();
-        char foam[path_size], droplets[path_size];
+        char foam[path_size], droplets[path_size], dye[path_size];
         SK_TRY(foam_path(r, file->number, foam, error));
+        SK_TRY(dye_path(r, file->number, dye, error));
         SK_TRY(droplets_path(r, file->number, droplets, error));
         int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path)) &&
-                   (!sk_file_exists(droplets) || up_to_date(r, droplets, path));
+                   (!sk_file_exists(droplets) || up_to_date(r, droplets, path)) &&
+                   (!sk_file_exists(dye) || up_to_date(r, dye, path));
         if (!skip)
             SK_TRY(draw_frame(r, file, path, error));
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};

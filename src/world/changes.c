@@ -146,6 +146,32 @@ static selkie_code set_gravity(selkie_scene *scene, const double gravity[3], sel
     return SELKIE_OK;
 }
 
+/* Adds a dye that begins now. What has been dyed keeps its colour, so a dye of the same name is not replaced: it ends.
+ */
+static selkie_code add_dye(selkie_scene *scene, const scene_list *list, const selkie_dye_def *dye, double time,
+                           selkie_error *error)
+{
+    selkie_dye_def *dyes = (selkie_dye_def *)scene->reduced.dye;
+    if (*list->count >= SK_MAX_DYES)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "changes: the scene has %d dyes already, at most %d", *list->count,
+                       SK_MAX_DYES);
+    for (int n = 0; dye->name && *dye->name && n < *list->count; n++)
+        if (dyes[n].name && strcmp(dyes[n].name, dye->name) == 0 && dyes[n].end > time)
+            dyes[n].end = time;
+    selkie_dye_def *longer = sk_pool_take(scene->owned, ((size_t)*list->count + 1) * sizeof *longer);
+    if (!longer)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
+    if (*list->count)
+        memcpy(longer, dyes, (size_t)*list->count * sizeof *longer);
+    longer[*list->count] = *dye;
+    longer[*list->count].start = fmax(dye->start, time);
+    scene->reduced.dye = longer;
+    scene->reduced.dye_count++;
+    return sk_struct_own(scene->owned, list->type, &longer[scene->reduced.dye_count - 1])
+               ? SELKIE_OK
+               : sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
+}
+
 /* Makes a change that happens at `time` (s) in an own scene. Changes of the state leave the scene as it is. */
 static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, double time, selkie_error *error)
 {
@@ -183,6 +209,9 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
         list = (scene_list){&scene->reduced.excite, &scene->reduced.excite_count, &sk_excite_struct, "excitation"};
         element = &change->excite;
         break;
+    case SELKIE_CHANGE_DYE:
+        list = (scene_list){&scene->reduced.dye, &scene->reduced.dye_count, &sk_dye_struct, "dye"};
+        return add_dye(scene, &list, &change->dye, time, error);
     default:
         return SELKIE_OK;
     }
@@ -201,7 +230,7 @@ static int is_small(const selkie_world *world, const selkie_change_def *change)
 {
     const sk_solids *solids = &world->step.solids;
     if (change->kind == SELKIE_CHANGE_GRAVITY || change->kind == SELKIE_CHANGE_FORCE ||
-        change->kind == SELKIE_CHANGE_EXCITE)
+        change->kind == SELKIE_CHANGE_EXCITE || change->kind == SELKIE_CHANGE_DYE)
         return 1;
     if (change->kind == SELKIE_CHANGE_REMOVE)
         return change->list == SELKIE_LIST_FORCES;

@@ -57,6 +57,9 @@ expect "end and --set time.end" 2 "give one" check dam.json --end 1 --set time.e
 expect "backend and --set backend" 2 "give one" check dam.json --backend plain --set backend=tuned
 expect "check with a backend that is none" 2 "tuned, plain" check dam.json --backend plian
 check "check with a backend" "$selkie" check dam.json --backend plain
+if ! "$selkie" doctor | grep -q '^gpu .*driver'; then
+    expect "check for a GPU that is not here" 2 'backend: "cuda" .*use "tuned"' check dam.json --backend cuda
+fi
 expect "--set without a value" 2 'time.end' check dam.json --set time.end
 expect "an end before the start" 2 'time.end|--end' check dam.json --end -1
 

@@ -9,6 +9,7 @@
 #include "defs/motion_file.h"
 #include "tool.h"
 #include "warnings.h"
+#include "world/world_internal.h"
 #include "world/flow.h"
 
 enum { check_set, check_end, check_frames, check_threads, check_backend, check_open_meshes, check_option_count };
@@ -91,7 +92,10 @@ static void print_method(const selkie_scene *scene)
         printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n",
                selkie_scene_spacing(scene), scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated",
                scene->sph.density_error,
-               scene->sph.kernel == SELKIE_SPH_WENDLAND ? "Wendland's kernel" : "cubic spline");
+               scene->sph.kernel == SELKIE_SPH_WENDLAND || (scene->sph.kernel == SELKIE_SPH_KERNEL_AUTO &&
+                                                            scene->domain.dimension == 3 && !scene->object_count)
+                   ? "Wendland's kernel"
+                   : "cubic spline");
         return;
     }
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED) {
@@ -173,6 +177,10 @@ static int run_check(const tool_arguments *arguments)
         code = read_tables(scene);
     if (!code)
         code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
+
+    selkie_error error;
+    if (!code && scene->backend == SELKIE_BACKEND_CUDA && sk_methods_check_gpu(scene, &error) != SELKIE_OK)
+        code = complain_error(&error);
 
     /* Print the plan, the meshes and the notes; then the warnings. */
     if (!code) {

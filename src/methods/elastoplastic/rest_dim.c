@@ -14,27 +14,41 @@ enum { PAD = 4, TILE = SK_BRICK_TILE + PAD };
 
 typedef uint32_t lane_bits __attribute__((vector_size(16)));
 
-/* Copies the components of the sites of a brick and its halo. */
-static void load_tile(const sk_rest_shape *rest, int brick, const float *values, int components, float (*tile)[TILE])
+/* Rows of a tile along x: places of their values in arrays of one component, from the brick before to that behind. */
+typedef struct tile_rows {
+    struct {
+        size_t brick[3], at;
+    } row[SK_BRICK_TILE_N * SK_BRICK_TILE_NZ];
+} tile_rows;
+
+static void find_rows(const sk_rest_shape *rest, int brick, tile_rows *rows)
 {
-    const size_t next = SK_BRICK_SITES;
     for (int tz = 0; tz < SK_BRICK_TILE_NZ; tz++)
         for (int ty = 0; ty < SK_BRICK_TILE_N; ty++) {
-            const int y = ty - 1, z = SELKIE_DIM == 3 ? tz - 1 : 0;
+            const int y = ty - 1, z = SELKIE_DIM == 3 ? tz - 1 : 0, row = ty + SK_BRICK_TILE_N * tz;
             const int by = y < 0 ? 0 : y < SK_BRICK_N ? 1 : 2, bz = z < 0 ? 0 : z < SK_BRICK_N ? 1 : 2;
             const int32_t *around = rest->around[brick] + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0);
-            const size_t row = (size_t)(SK_BRICK_N * ((y & SK_BRICK_MASK) + SK_BRICK_N * (z & SK_BRICK_MASK)));
-            const size_t step = (size_t)components * SK_BRICK_SITES;
-            const float *low = values + (size_t)around[0] * step + row + SK_BRICK_N - 1;
-            const float *middle = values + (size_t)around[1] * step + row,
-                        *high = values + (size_t)around[2] * step + row;
-            float *to = tile[0] + SK_BRICK_TILE_N * (ty + SK_BRICK_TILE_N * tz);
-            for (int c = 0; c < components; c++, low += next, middle += next, high += next, to += TILE) {
-                to[0] = *low;
-                f4_store(to + 1, f4_load(middle));
-                f4_store(to + 1 + SK_LANES, f4_load(middle + SK_LANES));
-                to[SK_BRICK_N + 1] = *high;
-            }
+            for (int n = 0; n < 3; n++)
+                rows->row[row].brick[n] = (size_t)around[n] * SK_BRICK_SITES;
+            rows->row[row].at = (size_t)(SK_BRICK_N * ((y & SK_BRICK_MASK) + SK_BRICK_N * (z & SK_BRICK_MASK)));
+        }
+}
+
+/* Copies the components of the sites of a brick and its halo. One component follows the other: their sites lie in a
+ * row in memory. */
+static void load_tile(const tile_rows *rows, const float *values, int components, float (*tile)[TILE])
+{
+    const size_t count = (size_t)components;
+    for (int c = 0; c < components; c++)
+        for (int row = 0; row < SK_BRICK_TILE_N * SK_BRICK_TILE_NZ; row++) {
+            const size_t *brick = rows->row[row].brick;
+            const float *from = values + (size_t)c * SK_BRICK_SITES + rows->row[row].at;
+            const float *middle = from + brick[1] * count;
+            float *to = tile[c] + SK_BRICK_TILE_N * row;
+            to[0] = from[brick[0] * count + SK_BRICK_N - 1];
+            f4_store(to + 1, f4_load(middle));
+            f4_store(to + 1 + SK_LANES, f4_load(middle + SK_LANES));
+            to[SK_BRICK_N + 1] = from[brick[2] * count];
         }
 }
 
@@ -191,15 +205,21 @@ static void fit_site(float (*tile)[TILE], int site, float per_spacing, float mea
 /* Takes a body at rest, deformed by `mean`, from the values of the sites, counted from one site. */
 static void take_away(float (*tile)[TILE], int site, float spacing, const float mean[SK_REST_MATRIX])
 {
-    for (int row = 0; row < ROWS; row++) {
-        const float y = (float)(row % SK_BRICK_TILE_N - 1 - (site >> SK_BRICK_LOG & SK_BRICK_MASK));
-        const float z = (float)(row / SK_BRICK_TILE_N - 1 - (site >> (2 * SK_BRICK_LOG)));
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float *m = mean + SELKIE_DIM * d;
-            const float start = m[1] * y + (SELKIE_DIM == 3 ? m[SELKIE_DIM - 1] * z : 0.0f);
+    float x[SK_BRICK_TILE_N];
+    for (int n = 0; n < SK_BRICK_TILE_N; n++)
+        x[n] = (float)(n - 1 - (site & SK_BRICK_MASK));
+    const f4 first = f4_load(x), second = f4_load(x + SK_LANES);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *m = mean + SELKIE_DIM * d, along = spacing * m[0];
+        for (int row = 0; row < ROWS; row++) {
+            const float y = (float)(row % SK_BRICK_TILE_N - 1 - (site >> SK_BRICK_LOG & SK_BRICK_MASK));
+            const float z = (float)(row / SK_BRICK_TILE_N - 1 - (site >> (2 * SK_BRICK_LOG)));
+            const float start = spacing * (m[1] * y + (SELKIE_DIM == 3 ? m[SELKIE_DIM - 1] * z : 0.0f));
             float *to = tile[d] + SK_BRICK_TILE_N * row;
-            for (int x = 0; x < SK_BRICK_TILE_N; x++)
-                to[x] -= spacing * (start + m[0] * (float)(x - 1 - (site & SK_BRICK_MASK)));
+            f4_store(to, f4_load(to) - sk_scaled_add(along, first, sk_four(start)));
+            f4_store(to + SK_LANES, f4_load(to + SK_LANES) - sk_scaled_add(along, second, sk_four(start)));
+            to[2 * SK_LANES] -= along * x[2 * SK_LANES] + start;
+            to[2 * SK_LANES + 1] -= along * x[2 * SK_LANES + 1] + start;
         }
     }
 }
@@ -459,6 +479,14 @@ INLINE int find_group(const sk_rest_shape *rest, size_t site, group_place *at)
     at->full = 1;
     at->material = -2;
     int any = 0;
+
+    /* Inside a body of one material. */
+    uint32_t materials;
+    memcpy(&materials, rest->material + site, sizeof materials);
+    if (!sk_any((sk_lane_mask)(at->bonds != SK_REST_FULL)) && materials == (materials & 0xff) * 0x01010101u) {
+        at->material = (int)(materials & 0xff);
+        return 1;
+    }
     for (int l = 0; l < SK_LANES; l++) {
         at->full &= at->bonds[l] == SK_REST_FULL;
         if (!at->bonds[l])
@@ -474,7 +502,9 @@ static void stress_brick(stress_frame *frame, int brick, sk_rest_sums *sums)
 {
     group_place at;
     *sums = (sk_rest_sums){0};
-    load_tile(frame->rest, brick, frame->rest->position, SELKIE_DIM, frame->tile);
+    tile_rows rows;
+    find_rows(frame->rest, brick, &rows);
+    load_tile(&rows, frame->rest->position, SELKIE_DIM, frame->tile);
     const int inner = find_inner_site(frame->rest, brick);
     centre_tile(frame->tile, frame->rest, brick, inner, frame->mean);
     for (int d = 0; d < SELKIE_DIM && inner >= 0; d++)
@@ -602,8 +632,10 @@ static void load_bonds(bond_frame *frame, int brick)
     const sk_rest_shape *rest = frame->rest;
     const int inner = find_inner_site(rest, brick);
     float mean[SK_REST_MATRIX];
-    load_tile(rest, brick, rest->position, SELKIE_DIM, frame->position);
-    load_tile(rest, brick, rest->push, SK_REST_PUSH, frame->push);
+    tile_rows rows;
+    find_rows(rest, brick, &rows);
+    load_tile(&rows, rest->position, SELKIE_DIM, frame->position);
+    load_tile(&rows, rest->push, SK_REST_PUSH, frame->push);
     centre_tile(frame->position, rest, brick, inner, mean);
     for (int n = 0; n < SK_REST_MATRIX; n++)
         for (int at = 0; at < TILE; at++)
