@@ -26,6 +26,7 @@ export async function visit(browser, link, options = {}) {
     const draw = window.requestAnimationFrame.bind(window);
     window.requestAnimationFrame = (action) => setTimeout(() => draw(action), 200);
   });
+  page.setDefaultTimeout(120000);
   const errors = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(error.message));
