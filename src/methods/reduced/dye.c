@@ -285,16 +285,24 @@ static sk_chunk_view state(const sk_step *step)
     return (sk_chunk_view){"dye", dye->header, sk_dye_bytes(dye, dye->header->map_count)};
 }
 
-static int is_good(const sk_dye *dye, const sk_dye_header *h, const sk_chunk_view *chunk)
+/* Maps of reasonable size, times, and numbers of dyes that the scene has. */
+static int is_good(const sk_dye *dye, const sk_dye_header *h, const sk_chunk_view *chunk, int dyes)
 {
     if (h->map_count < -1 || h->map_count > SK_DYE_MAPS || chunk->bytes != sk_dye_bytes(dye, h->map_count))
         return 0;
     const char *at = (const char *)chunk->data + sizeof *h, *end = (const char *)chunk->data + chunk->bytes;
     const size_t picture = sk_dye_bytes(dye, 0) - sizeof *h - dye->nodes * 2 * sizeof(float);
+    for (int m = 0; m <= h->map_count; m++)
+        if (!(fabs(h->begin[m]) < 1e15))
+            return 0;
     for (size_t n = 0; at < end; n++, at += sizeof(float)) {
         float value;
-        if (n == dye->nodes * 2)
+        if (n == dye->nodes * 2) {
+            for (size_t k = 0; k < picture; k++)
+                if ((unsigned char)at[k] > dyes)
+                    return 0;
             at += picture;
+        }
         if (at >= end)
             break;
         memcpy(&value, at, sizeof value);
@@ -311,7 +319,7 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     if (chunk->bytes < sizeof h)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of the dye is cut off", file);
     memcpy(&h, chunk->data, sizeof h);
-    if (!is_good(dye, &h, chunk))
+    if (!is_good(dye, &h, chunk, step->scene->reduced.dye_count))
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the maps of the dye are damaged or of another scene", file);
     if (h.map_count < 0) {
         sk_release(step->memory, dye->block);

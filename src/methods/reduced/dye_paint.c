@@ -54,6 +54,23 @@ static int crossed_source(const sk_dye *dye, const selkie_dye_def *dyes, const w
     return label;
 }
 
+/* The same where sides are periodic: a way that leaves through one also enters at the other. */
+static int crossed_any_source(const sk_dye *dye, const selkie_dye_def *dyes, const sk_reduced_view *view, const way *w)
+{
+    const int label = crossed_source(dye, dyes, w);
+    way beyond = *w;
+    int leaves = 0;
+    for (int d = 0; d < 2; d++) {
+        const double size = view->size[d], shift = w->to[d] < 0.0 ? size : w->to[d] > size ? -size : 0.0;
+        if (!view->periodic[d] || shift == 0.0)
+            continue;
+        beyond.from[d] += shift;
+        beyond.to[d] += shift;
+        leaves = 1;
+    }
+    return label || !leaves ? label : crossed_source(dye, dyes, &beyond);
+}
+
 /* Beyond an open side. */
 static int is_outside(const sk_reduced_view *view, const double x[2])
 {
@@ -119,7 +136,7 @@ int sk_dye_at(const sk_dye *dye, const sk_step *step, const sk_reduced_view *vie
         map.values = m == h->map_count ? dye->current : dye->older + (size_t)m * dye->nodes * 2;
         sk_dye_sample(&map, place, back);
         way w = {{at[0], at[1]}, {at[0] + back[0], at[1] + back[1]}, late, h->begin[m]};
-        const int label = late > h->begin[m] ? crossed_source(dye, dyes, &w) : 0;
+        const int label = late > h->begin[m] ? crossed_any_source(dye, dyes, view, &w) : 0;
         if (label)
             return label;
         if (is_outside(view, w.to)) {
