@@ -7,6 +7,9 @@
 #include "reduced_scene.h"
 #include "sanitized.h"
 
+#include "methods/reduced/dye.h"
+#include "world/world_internal.h"
+
 #define PI 3.14159265358979323846
 
 typedef struct dyed_scene {
@@ -151,13 +154,14 @@ static void edges_stay_sharp(void **state)
 static void source_dyes_a_band(void **state)
 {
     (void)state;
-    const double radius = 0.1, speed = 0.4, time = SANITIZED ? 0.5 : 1.0;
+    const double radius = 0.1, speed = 0.4, time = SANITIZED ? 0.5 : 1.5;
     dyed_scene d;
-    dyed_defaults(&d, 16, 40);
+    dyed_defaults(&d, 16, SANITIZED ? 40 : 200); /* maps last until three cells are crossed */
     d.scene.reduced.periodic = SELKIE_PERIODIC_X;
     d.scene.reduced.mean_flow[0] = speed;
-    d.scene.reduced.dye_pixels = 8;
-    d.scene.time.step = 1.0 / 60.0;
+    d.scene.reduced.dye_pixels = SANITIZED ? 8 : 3;
+    d.scene.time.fps = SANITIZED ? 60.0 : 25.0;
+    d.scene.time.step = SANITIZED ? 1.0 / 60.0 : 0.04; /* more than three cells: a map each */
     d.dye[0].shape.kind = SELKIE_SHAPE_SPHERE;
     d.dye[0].shape.center[0] = 0.3;
     d.dye[0].shape.center[1] = 0.5;
@@ -165,11 +169,13 @@ static void source_dyes_a_band(void **state)
     d.dye[0].start = 0.25;
     d.dye[0].end = 0.25 + time;
     selkie_world *world = create_world(&d.scene, 1);
-    run_world(world, (int)((d.dye[0].end + 0.2) * 60.0));
+    run_world(world, (int)((d.dye[0].end + 0.2) / d.scene.time.step));
     selkie_picture p = paint(world);
     const double area = share_of(&p, 0), exact = PI * radius * radius + 2.0 * radius * speed * time;
     print_message("the band has %.4f m2, %.4f exactly\n", area, exact);
     assert_true(fabs(area / exact - 1.0) < 0.01);
+    const sk_dye *dye = sk_step_state(&world->step, &sk_method_dye);
+    assert_true(SANITIZED || dye->header->has_picture);
     selkie_picture_free(&p);
     selkie_world_destroy(world);
 }
