@@ -161,10 +161,8 @@ static void same_bits_on_any_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rigid_motion_stays),
-        cmocka_unit_test(momentum_stays),
-        cmocka_unit_test(few_iterations),
-        cmocka_unit_test(iterations_across_seams),
+        cmocka_unit_test(rigid_motion_stays),       cmocka_unit_test(momentum_stays),
+        cmocka_unit_test(few_iterations),           cmocka_unit_test(iterations_across_seams),
         cmocka_unit_test(same_bits_on_any_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
