@@ -35,7 +35,7 @@ static void join_rows(const sk_stress_level *level, int32_t *root)
         for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
             const size_t entry = (size_t)i * SK_STRESS_NEIGHBOURS + (size_t)m;
             const int32_t other = level->column[entry];
-            if (other >= i || level->coefficient[entry] == 0.0f)
+            if (other >= i || root[other] == root[i] || level->coefficient[entry] == 0.0f)
                 continue;
             const int32_t a = find_root(root, i), b = find_root(root, other);
             root[a > b ? a : b] = a > b ? b : a;

@@ -12,6 +12,7 @@
 
 /* Blocks of a cube of cells, `size` a side, with a border of one empty block. */
 typedef struct cube {
+    int joined; /* 1 = opposite sides are joined, and there is no border */
     int dimension, blocks, extent,
         cells; /* blocks a side with the border; cells of a block along an axis; in a block */
     int count; /* of blocks, with block 0 */
@@ -26,18 +27,21 @@ typedef struct cube {
 static inline __attribute__((unused)) int slot_at(const cube *c, int x, int y, int z)
 {
     const int n = c->blocks;
+    if (c->joined)
+        return 1 + (x + n) % n + n * ((y + n) % n + n * (c->dimension == 3 ? (z + n) % n : 0));
     if (x < 0 || y < 0 || z < 0 || x >= n || y >= n || z >= (c->dimension == 3 ? n : 1))
         return 0;
     return 1 + x + n * (y + n * z);
 }
 
-static inline __attribute__((unused)) void make_cube(cube *c, int dimension, int size)
+static inline __attribute__((unused)) void make_cube_of(cube *c, int dimension, int size, int joined)
 {
     memset(c, 0, sizeof *c);
+    c->joined = joined;
     c->dimension = dimension;
     c->extent = dimension == 3 ? 8 : 16;
     c->cells = dimension == 3 ? 512 : 256;
-    c->blocks = size / c->extent + 2;
+    c->blocks = size / c->extent + (joined ? 0 : 2);
     c->count = 1 + c->blocks * c->blocks * (dimension == 3 ? c->blocks : 1);
     c->coordinates = calloc((size_t)c->count, sizeof *c->coordinates);
     c->neighbours = calloc((size_t)c->count, sizeof *c->neighbours);
@@ -58,6 +62,11 @@ static inline __attribute__((unused)) void make_cube(cube *c, int dimension, int
     for (int d = 0; d < 3; d++)
         c->fixed[d] = calloc(values, 1);
     sk_arena_init(&c->arena, &c->memory);
+}
+
+static inline __attribute__((unused)) void make_cube(cube *c, int dimension, int size)
+{
+    make_cube_of(c, dimension, size, 0);
 }
 
 static inline __attribute__((unused)) void free_cube(cube *c)
@@ -81,7 +90,7 @@ static inline __attribute__((unused)) void cell_at(const cube *c, int block, int
 {
     const int e = c->extent, local[3] = {n % e, n / e % e, n / (e * e)};
     for (int d = 0; d < 3; d++)
-        at[d] = d < c->dimension ? (c->coordinates[block][d] - 1) * e + local[d] : 0;
+        at[d] = d < c->dimension ? (c->coordinates[block][d] - !c->joined) * e + local[d] : 0;
 }
 
 /* The liquid's share of a cube of a cell's size around a point (cells): all of a ball of radius `radius`, smoothed over
@@ -89,6 +98,8 @@ static inline __attribute__((unused)) void cell_at(const cube *c, int block, int
 static inline __attribute__((unused)) float share_at(const cube *c, const double x[3], int size, double radius)
 {
     double share = 1.0, distance2 = 0.0;
+    if (c->joined && !(radius > 0.0))
+        return 1.0f;
     for (int d = 0; d < c->dimension; d++) {
         share *= fmin(fmax(fmin(x[d] + 0.5, size + 0.5 - x[d]), 0.0), 1.0);
         distance2 += (x[d] - 0.5 * size) * (x[d] - 0.5 * size);
@@ -127,6 +138,8 @@ static inline int solve_cube(cube *c, double tolerance, int passes, int threads,
                                .neighbours = (const int32_t(*)[27])c->neighbours,
                                .normal = c->normal,
                                .bulk = c->bulk};
+    for (int d = 0; d < c->dimension; d++)
+        system.joined[d] = c->joined ? c->blocks : 0;
     for (int d = 0; d < 3; d++) {
         system.mass[d] = c->mass[d];
         system.shear[d] = c->shear[d];

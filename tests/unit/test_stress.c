@@ -119,6 +119,27 @@ static void few_iterations(void **state)
             }
 }
 
+/* A box whose sides are joined. Coarse levels are open at the seam once a level has an odd number of blocks: with 96
+ * cells from 48 cells on, with 64 from 16 cells on. Thick liquid then takes more iterations. */
+static void iterations_across_seams(void **state)
+{
+    (void)state;
+    static const int sizes[2] = {64, 96}, most[2][3] = {{20, 20, 24}, {20, 20, 42}};
+    for (int n = 0; n < 2; n++)
+        for (int power = 0; power < 3; power++) {
+            cube c;
+            make_cube_of(&c, 2, sizes[n], 1);
+            fill(&c, sizes[n], 0.0, (float)pow(10.0, 1 + 2 * power), 4.0f);
+            set_velocity(&c, noise);
+            const sk_stress_report report = solve(&c, 1e-4, 2, 1);
+            print_message("2D, joined sides, %d cells, strength 1e%d: %d iterations\n", sizes[n], 1 + 2 * power,
+                          report.iterations);
+            assert_true(report.converged);
+            assert_true(report.iterations <= most[n][power]);
+            free_cube(&c);
+        }
+}
+
 static void same_bits_on_any_threads(void **state)
 {
     (void)state;
@@ -140,9 +161,8 @@ static void same_bits_on_any_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rigid_motion_stays),
-        cmocka_unit_test(momentum_stays),
-        cmocka_unit_test(few_iterations),
+        cmocka_unit_test(rigid_motion_stays),       cmocka_unit_test(momentum_stays),
+        cmocka_unit_test(few_iterations),           cmocka_unit_test(iterations_across_seams),
         cmocka_unit_test(same_bits_on_any_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
