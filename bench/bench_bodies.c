@@ -185,10 +185,12 @@ static void measure_rigid(int dimension, double particles, int threads, double c
     }
     with.scene.body_count = BODIES;
     run(&with, &without, threads);
-    printf("rigid, 64, %dD, radius %3.1f cells: iterations %5.1f, without %5.1f (x %.2f); step %6.1f ms, without %6.1f "
+    printf("rigid, 64, %dD, %7.0f particles, radius %3.1f cells: iterations %5.1f, without %5.1f (x %.2f); step %6.1f "
+           "ms, without %6.1f "
            "(x %.2f); phases, ms more:",
-           dimension, cells, with.iterations / STEPS, without.iterations / STEPS, with.iterations / without.iterations,
-           with.total, without.total, with.total / without.total);
+           dimension, (double)selkie_world_particle_count(without.world), cells, with.iterations / STEPS,
+           without.iterations / STEPS, with.iterations / without.iterations, with.total, without.total,
+           with.total / without.total);
     for (int p = 0; p < selkie_world_phase_count(with.world); p++) {
         double base = 0.0;
         for (int q = 0; q < selkie_world_phase_count(without.world); q++)
@@ -218,6 +220,7 @@ int main(int argument_count, char **arguments)
         measure_rigid(2, 0.125 * particles, threads, 2.0);
         measure_rigid(2, 0.125 * particles, threads, 4.0);
         measure_rigid(3, particles, threads, 2.0);
+        measure_rigid(3, 4.0 * particles, threads, 2.0); /* the bodies touch a smaller part of the liquid */
     }
     return 0;
 }

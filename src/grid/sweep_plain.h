@@ -97,6 +97,21 @@ SK_KERNEL uint64_t obstacles_in(const sk_solids *solids, const double low[3], co
     return all;
 }
 
+/* Can the segment meet any obstacle? Most particles near an obstacle do not. */
+SK_KERNEL int may_meet_any(const sk_solids *solids, const double from[3], const double to[3])
+{
+    double low[3], high[3];
+    for (int d = 0; d < solids->dimension; d++) {
+        low[d] = fmin(from[d], to[d]);
+        high[d] = fmax(from[d], to[d]);
+    }
+    for (size_t word = 0; word < solids->bin_words; word++)
+        for (uint64_t left = obstacles_in(solids, low, high, word); left; left &= left - 1)
+            if (may_meet(solids, &solids->obstacles[64 * word + (size_t)sk_sweep_lowest_bit(left)], low, high))
+                return 1;
+    return 0;
+}
+
 /* A slide along a surface is at most as long as the path and the way of the surface. */
 SK_KERNEL near_obstacles find_near(const sk_solids *solids, const double from[3], const double to[3])
 {
@@ -274,13 +289,10 @@ SK_KERNEL int sk_sweep_path(const sk_solids *solids, sk_swept_path *path, sk_tou
 {
     way_point end = {{path->to[0], path->to[1], path->to[2]}, path->end};
     const double from[3] = {path->from[0], path->from[1], path->from[2]};
-    const near_obstacles near = find_near(solids, from, end.x);
-    int meets = 0;
     touch->obstacle = -1;
-    for (int n = 0; n < near_count(solids, &near); n++)
-        meets |= may_meet(solids, near_obstacle(solids, &near, n), from, end.x);
-    if (!meets)
+    if (!may_meet_any(solids, from, end.x))
         return 0;
+    const near_obstacles near = find_near(solids, from, end.x);
     const int touched = follow(solids, &near, path, &end, touch) | settle(solids, &near, path, &end, touch);
     for (int d = 0; touched && d < solids->dimension; d++)
         path->to[d] = (float)end.x[d];

@@ -45,8 +45,8 @@ static void update(stage *s, double time, int threads)
                      SELKIE_OK);
 }
 
-/* Particles in every fourth cell, so that all blocks of the domain exist; then the solids. */
-static void ready(stage *s, int threads)
+/* Particles in every fourth cell, so that all blocks of the domain exist; then the solids, not yet computed. */
+static void fill(stage *s)
 {
     const sk_grid *grid = &s->grid;
     sk_particles_init(&s->particles, NULL);
@@ -64,6 +64,11 @@ static void ready(stage *s, int threads)
                                           : sk_grid_sort_3d(&s->grid, &s->particles, 2, NULL),
                      SELKIE_OK);
     assert_int_equal(sk_solids_init(&s->solids, &s->scene, &s->grid, NULL, NULL), SELKIE_OK);
+}
+
+static void ready(stage *s, int threads)
+{
+    fill(s);
     update(s, 0.0, threads);
 }
 
@@ -655,6 +660,120 @@ static void the_same_bits_on_any_number_of_threads(void **state)
         end(&s[n]);
 }
 
+/* --- rigid bodies --- */
+
+enum { MOST_VALUES = 8 };
+
+/* Values of all cells, in the order of the blocks: fractions, velocities, blurred share and distance. */
+static float *values_of(const stage *s)
+{
+    const sk_solids *solids = &s->solids;
+    const int dimension = s->grid.dimension;
+    const size_t cells = (size_t)s->grid.block_cells, count = (size_t)s->grid.block_count * cells;
+    float *values = calloc(MOST_VALUES * count, sizeof *values);
+    assert_non_null(values);
+    for (size_t n = 0; n < count; n++) {
+        const size_t at = (size_t)solids->block_slot[n / cells] * cells + n % cells;
+        for (int d = 0; d < dimension; d++) {
+            values[MOST_VALUES * n + (size_t)d] = solids->fraction[d][at];
+            values[MOST_VALUES * n + 3 + (size_t)d] = solids->velocity[d][at];
+        }
+        values[MOST_VALUES * n + 6] = solids->blurred[at];
+        values[MOST_VALUES * n + 7] = solids->distance[at];
+    }
+    return values;
+}
+
+static void assert_close(const stage *s, const float *a, const float *b, const double tolerance[MOST_VALUES])
+{
+    const size_t count = (size_t)s->grid.block_count * (size_t)s->grid.block_cells * MOST_VALUES;
+    for (size_t n = 0; n < count; n++)
+        assert_true(fabs((double)a[n] - (double)b[n]) <= tolerance[n % MOST_VALUES]);
+}
+
+/* Three bodies: a sphere cut by a wall, a turned box and a cylinder that moves. */
+static void add_bodies(stage *s, sk_shape *shapes[3], sk_pose poses[3])
+{
+    selkie_shape defs[3];
+    selkie_shape_defaults(&defs[0], SELKIE_SHAPE_SPHERE);
+    selkie_shape_defaults(&defs[1], SELKIE_SHAPE_BOX);
+    selkie_shape_defaults(&defs[2], SELKIE_SHAPE_CYLINDER);
+    defs[0].radius = 0.33;
+    const double low[3] = {-0.25, -0.2, -0.3}, high[3] = {0.25, 0.2, 0.3}, to[3] = {0.4, 0.1, 0.0};
+    memcpy(defs[1].min, low, sizeof low);
+    memcpy(defs[1].max, high, sizeof high);
+    memcpy(defs[2].to, to, sizeof to);
+    defs[2].radius = 0.21;
+    const double middle[3][3] = {{0.2, 0.8, 0.8}, {1.3, 1.1, 1.0}, {2.0, 0.5, 1.1}}, turns[3] = {0.0, 30.0, 75.0};
+    const sk_shape_options options = {.dimension = s->grid.dimension, .what = "shape"};
+    for (int b = 0; b < 3; b++) {
+        const double degrees[3] = {0.0, 0.0, turns[b]};
+        assert_int_equal(sk_shape_create(&defs[b], &options, &shapes[b], NULL), SELKIE_OK);
+        sk_pose_identity(&poses[b]);
+        memcpy(poses[b].translation, middle[b], sizeof poses[b].translation);
+        poses[b].translation[2] = s->grid.dimension == 3 ? middle[b][2] : 0.0;
+        sk_rotation_from_degrees(degrees, poses[b].rotation);
+        poses[b].velocity[0] = 0.5 * b;
+        poses[b].angular_velocity[2] = b;
+        sk_solids_add_body(&s->solids, shapes[b], SELKIE_WALL_FREE_SLIP, &poses[b]);
+        assert_true(s->solids.obstacles[b].is_thick);
+    }
+}
+
+/* Wide convex bodies are added to the static values of a block: the same as computing the whole block. */
+static void bodies_join_static_values(int dimension)
+{
+    const int cells[3] = {28, 20, dimension == 3 ? 20 : 1};
+    const double low[3] = {0, 0, 0};
+    /* Where a body meets a wall, half cells that both cut differ. */
+    const double tolerance[MOST_VALUES] = {1e-4, 1e-4, 1e-4, 1e-3, 1e-3, 1e-3, 0.06, 1e-4};
+    sk_shape *shapes[3];
+    sk_pose poses[3];
+    stage s;
+    begin(&s, dimension, cells, 0.1, low, SELKIE_WALL_FREE_SLIP);
+    s.scene.body_count = 3;
+    fill(&s);
+    add_bodies(&s, shapes, poses);
+    update(&s, 0.0, 2);
+    float *joined = values_of(&s);
+
+    /* A second update keeps everything. */
+    const size_t slots = s.solids.slot_count;
+    update(&s, 0.0, 1);
+    float *kept = values_of(&s);
+    assert_int_equal(s.solids.slot_count, slots);
+    assert_memory_equal(joined, kept,
+                        (size_t)s.grid.block_count * (size_t)s.grid.block_cells * MOST_VALUES * sizeof *kept);
+
+    /* Whole blocks. */
+    for (int b = 0; b < 3; b++)
+        s.solids.obstacles[b].is_thick = 0;
+    s.solids.settled = 0;
+    update(&s, 0.0, 1);
+    float *whole = values_of(&s);
+    assert_close(&s, joined, whole, tolerance);
+
+    /* A body that moves is computed again. */
+    poses[2].translation[0] += 0.05;
+    update(&s, 0.0, 1);
+    float *moved = values_of(&s);
+    assert_memory_not_equal(whole, moved,
+                            (size_t)s.grid.block_count * (size_t)s.grid.block_cells * MOST_VALUES * sizeof *moved);
+    float *const all[] = {joined, kept, whole, moved};
+    for (int n = 0; n < 4; n++)
+        free(all[n]);
+    end(&s);
+    for (int b = 0; b < 3; b++)
+        sk_shape_destroy(shapes[b]);
+}
+
+static void bodies_are_added_to_blocks(void **state)
+{
+    (void)state;
+    bodies_join_static_values(2);
+    bodies_join_static_values(3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -671,6 +790,7 @@ int main(void)
         cmocka_unit_test(no_slip_is_that_of_the_nearest),
         cmocka_unit_test(out_of_memory_is_an_error),
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
+        cmocka_unit_test(bodies_are_added_to_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

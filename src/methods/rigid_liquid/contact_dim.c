@@ -14,26 +14,33 @@
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/rigid_liquid/rigid_liquid_kernels.h"
 
-/* Can a particle that starts in the block touch the body within `reach` cells of its way? */
-static int may_touch(const sk_step *step, int block, const sk_obstacle *body, double reach)
+/* The cells of a block, from low up to high, whose particles can touch the body within `reach` cells of their way.
+ * Returns whether there are any. */
+static int may_touch(const sk_step *step, int block, const sk_obstacle *body, double reach, int low[3], int high[3])
 {
     const sk_grid *grid = &step->grid;
     const double h = grid->cell_size;
+    low[2] = 0;
+    high[2] = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const double low = grid->corner[d] + grid->coordinates[block][d] * SK_BLOCK_N * h;
-        if (low - reach * h > body->swept_high[d] || low + (SK_BLOCK_N + reach) * h < body->swept_low[d])
+        const double corner = grid->corner[d] + grid->coordinates[block][d] * SK_BLOCK_N * h,
+                     first = floor((body->swept_low[d] - corner) / h - reach),
+                     last = ceil((body->swept_high[d] - corner) / h + reach);
+        if (!(first < SK_BLOCK_N) || !(last > 0.0))
             return 0;
+        low[d] = first > 0.0 ? (int)first : 0;
+        high[d] = last < SK_BLOCK_N ? (int)last : SK_BLOCK_N;
     }
     return 1;
 }
 
-/* The contacts of a block's particles with one body; counts them, or writes them if `to` is not NULL. */
-static uint32_t contacts_with(const sk_step *step, int block, int number, const sk_obstacle *body, sk_body_contact *to)
+/* The contacts of particles with one body; counts them, or writes them if `to` is not NULL. */
+static uint32_t contacts_with(const sk_step *step, uint32_t first, uint32_t last, int number, const sk_obstacle *body,
+                              sk_body_contact *to)
 {
-    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const double gap = SK_SWEEP_GAP * step->grid.cell_size;
     uint32_t count = 0;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
+    for (uint32_t p = first; p < last; p++) {
         const float *x = step->particles.records[p].position;
         const double point[3] = {(double)x[0], (double)x[1], SELKIE_DIM == 3 ? (double)x[2] : 0.0};
         double local[3], normal[3], world[3];
@@ -58,11 +65,18 @@ static uint32_t contacts_with(const sk_step *step, int block, int number, const 
 static uint32_t contacts_of_block(const sk_step *step, int block, double reach, sk_body_contact *to)
 {
     const sk_solids *solids = &step->solids;
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     uint32_t count = 0;
     for (int b = 0; b < step->rigid->body_count; b++) {
         const sk_obstacle *body = &solids->obstacles[solids->obstacle_count - solids->body_count + b];
-        if (may_touch(step, block, body, reach))
-            count += contacts_with(step, block, b, body, to ? to + count : NULL);
+        int low[3], high[3];
+        if (!may_touch(step, block, body, reach, low, high))
+            continue;
+        for (int k = low[2]; k < high[2]; k++)
+            for (int j = low[1]; j < high[1]; j++) {
+                const uint32_t *row = start + SK_BLOCK_N * (j + SK_BLOCK_N * k);
+                count += contacts_with(step, row[low[0]], row[high[0]], b, body, to ? to + count : NULL);
+            }
     }
     return count;
 }
