@@ -136,6 +136,17 @@ await withStudio({ selkie, browser, scene }, async ({ page, wait }) => {
   await page.keyboard.press(".");
   await wait(() => window.studio.state.step === 1);
   check("a key makes a step", true);
+  const nameless = await page.evaluate(() => [...document.querySelectorAll("button, select, input, textarea, canvas[tabindex]")]
+    .filter((e) => e.offsetParent && !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length || e.title))
+    .map((e) => e.outerHTML.slice(0, 80)));
+  check("every control has a name", nameless.length === 0, nameless.join(" "));
+  await page.focus("#view");
+  const reached = new Set();
+  for (let i = 0; i < 60 && reached.size < 12; i++) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.dataset.tool || document.activeElement.tagName));
+  }
+  check("the keyboard reaches the controls", reached.has("push") && reached.has("body"), [...reached].join(" "));
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check("nothing overflows a phone", overflow <= 0, overflow);
   await look(page, `${pictures}/phone.png`);

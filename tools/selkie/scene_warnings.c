@@ -289,6 +289,8 @@ static void judge_body(const selkie_scene *scene, const selkie_plan *plan, sk_sh
 
 static void judge_bodies(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
 {
+    if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
+        return; /* it refuses such bodies */
     sk_shape **shapes = calloc((size_t)scene->body_count + 1, sizeof *shapes);
     for (int i = 0; shapes && i < scene->body_count; i++) {
         shapes[i] = make_shape(scene, &scene->bodies[i].shape);

@@ -157,6 +157,9 @@ static int serve(const tool_arguments *arguments, known_scenes *scenes, const kn
 static int run_studio(const tool_arguments *arguments)
 {
     known_scenes scenes;
+    /* Threads of clang's OpenMP spin for 200 ms after their work: between the steps of a scene that runs at real time
+     * they would take the cores that the browser draws with. Within a step the pauses are far shorter than 1 ms. */
+    setenv("KMP_BLOCKTIME", "1", 0);
     const char *first = NULL;
     find_known_scenes(&scenes);
     if (arguments->operand_count && !(first = name_in_list(&scenes, arguments->operands[0]))) {

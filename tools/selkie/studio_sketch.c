@@ -23,8 +23,11 @@ typedef struct sketch {
     double middle[3], pixel;                /* m; m of a pixel */
 } sketch;
 
-static const unsigned char water[3] = {38, 118, 200}, source[3] = {96, 190, 235}, stone[3] = {128, 136, 142},
-                           wood[3] = {219, 140, 64}, soft[3] = {96, 168, 96};
+/* Liquids have the colours of their materials on the page. */
+static const unsigned char palette[8][3] = {{41, 120, 204},  {242, 168, 56}, {77, 176, 107},  {214, 82, 77},
+                                            {140, 107, 194}, {92, 189, 199}, {222, 135, 173}, {153, 153, 148}};
+static const unsigned char source[3] = {96, 190, 235}, stone[3] = {128, 136, 142}, wood[3] = {219, 140, 64},
+                           soft[3] = {96, 168, 96};
 
 static void add_shape(sketch *s, const selkie_shape *def, const unsigned char tone[3])
 {
@@ -38,12 +41,21 @@ static void add_shape(sketch *s, const selkie_shape *def, const unsigned char to
     s->count++;
 }
 
+static const unsigned char *tone_of(const selkie_scene *scene, const selkie_liquid_def *liquid)
+{
+    int material = 0;
+    for (int m = 0; m < scene->material_count && liquid->material; m++)
+        if (strcmp(scene->materials[m].name, liquid->material) == 0)
+            material = m;
+    return palette[material % 8];
+}
+
 /* What stands in front of what in 2D: later shapes. */
 static void add_shapes(sketch *s)
 {
     const selkie_scene *scene = s->scene;
     for (int i = 0; i < scene->liquid_count; i++)
-        add_shape(s, &scene->liquids[i].shape, water);
+        add_shape(s, &scene->liquids[i].shape, tone_of(scene, &scene->liquids[i]));
     for (int i = 0; i < scene->source_count; i++)
         add_shape(s, &scene->sources[i].shape, source);
     for (int i = 0; i < scene->object_count; i++)
