@@ -119,7 +119,7 @@ static void add_gifts(const gift *gifts, int count, float (*first)[4])
         add_mass(gifts, count, k, sum[3]);
         for (int n = 0; n < 9; n++) {
             f4 *node = (f4 *)(void *)first[row_start(3 * k + n / 3) + n % 3];
-            *node += f4_sums(sum[0][n], sum[1][n], sum[2][n], sum[3][n]);
+            *node += sk_lane_sums(sum[0][n], sum[1][n], sum[2][n], sum[3][n]);
         }
     }
 }
