@@ -201,20 +201,6 @@ SK_VECTOR f4 f4_multiply_add(f4 a, f4 b, f4 c)
 #endif
 }
 
-/* The sums of the lanes of four vectors. */
-SK_VECTOR f4 f4_sums(f4 a, f4 b, f4 c, f4 d)
-{
-#if defined(__aarch64__)
-    const float32x4_t ab = vpaddq_f32((float32x4_t)a, (float32x4_t)b), cd = vpaddq_f32((float32x4_t)c, (float32x4_t)d);
-    return (f4)vpaddq_f32(ab, cd);
-#elif defined(__SSE3__)
-    return (f4)_mm_hadd_ps(_mm_hadd_ps((__m128)a, (__m128)b), _mm_hadd_ps((__m128)c, (__m128)d));
-#else
-    return (f4){(a[0] + a[1]) + (a[2] + a[3]), (b[0] + b[1]) + (b[2] + b[3]), (c[0] + c[1]) + (c[2] + c[3]),
-                (d[0] + d[1]) + (d[2] + d[3])};
-#endif
-}
-
 /* The first `count` lanes. */
 SK_VECTOR void f8_store_first(float *to, f8 value, uint32_t count)
 {

@@ -58,7 +58,9 @@ SK_LANES_INLINE f4 sk_absolute(f4 a)
 
 SK_LANES_INLINE int sk_any(sk_lane_mask mask)
 {
-    return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+    typedef int64_t halves __attribute__((vector_size(16)));
+    const halves h = (halves)mask;
+    return (h[0] | h[1]) != 0;
 }
 
 /* --- Symmetric matrices --- */
@@ -228,30 +230,38 @@ SK_LANES_INLINE void sk_stretch(const f4 *excess, f4 *result)
 SK_LANES_INLINE int sk_hencky(const f4 *excess, f4 *strain)
 {
     const float reach = 0.25f; /* X^9/9 is then below 1e-6 */
+    const float small = 0.02f; /* X^5/5 is then below 1e-9 */
     f4 x[SK_SYMMETRIC], square[SK_SYMMETRIC], sum[SK_SYMMETRIC];
     sk_divide_by_shifted(excess, excess, 2.0f, x);
-    if (sk_any(~(sk_row_norm(x) < reach)))
+    const f4 norm = sk_row_norm(x);
+    if (sk_any(~(norm < reach)))
         return 0;
     sk_symmetric_product(x, x, square);
-    for (int n = 0; n < SK_SYMMETRIC; n++)
-        sum[n] = square[n] * (1.0f / 7.0f) + (sk_is_diagonal(n) ? 0.2f : 0.0f);
-    sk_symmetric_product(square, sum, sum);
-    for (int n = 0; n < SK_SYMMETRIC; n++)
-        sum[n] += sk_is_diagonal(n) ? 1.0f / 3.0f : 0.0f;
-    sk_symmetric_product(square, sum, sum);
+    if (sk_any(norm > small)) {
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            sum[n] = square[n] * (1.0f / 7.0f) + (sk_is_diagonal(n) ? 0.2f : 0.0f);
+        sk_symmetric_product(square, sum, sum);
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            sum[n] += sk_is_diagonal(n) ? 1.0f / 3.0f : 0.0f;
+        sk_symmetric_product(square, sum, sum);
+    } else {
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            sum[n] = (1.0f / 3.0f) * square[n];
+    }
     for (int n = 0; n < SK_SYMMETRIC; n++)
         sum[n] += sk_is_diagonal(n) ? 1.0f : 0.0f;
     sk_symmetric_product(x, sum, strain);
     return 1;
 }
 
-/* F <- exp(change) F, for changes below 1/2: six terms. */
+/* F <- exp(change) F, for changes below 1/2: six terms, three for small ones (the next is then below 1e-8). */
 SK_LANES_INLINE void sk_apply_change(const f4 *change, f4 *deformation)
 {
+    const int terms = sk_any(sk_row_norm(change) > 0.02f) ? 6 : 3;
     f4 series[SK_SYMMETRIC], next[SELKIE_DIM * SELKIE_DIM];
     for (int n = 0; n < SK_SYMMETRIC; n++)
-        series[n] = change[n] * (1.0f / 6.0f);
-    for (int order = 5; order >= 1; order--) {
+        series[n] = change[n] * (1.0f / (float)terms);
+    for (int order = terms - 1; order >= 1; order--) {
         f4 product[SK_SYMMETRIC];
         sk_symmetric_product(change, series, product);
         for (int n = 0; n < SK_SYMMETRIC; n++)

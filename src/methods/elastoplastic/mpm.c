@@ -15,6 +15,12 @@ static int takes_part(const selkie_scene *scene)
     return scene->discretization == SELKIE_DISCRETIZATION_MPM;
 }
 
+/* Without liquids. */
+static int is_alone(const sk_step *step)
+{
+    return step->scene->discretization == SELKIE_DISCRETIZATION_MPM;
+}
+
 static selkie_code create(sk_step *step, selkie_error *error)
 {
     const int count = step->scene->material_count;
@@ -170,7 +176,8 @@ const sk_method sk_method_mpm = {
             {.name = "sort",
              .slot = SK_SLOT_SORT,
              .flags = SK_PHASE_REPLACES,
-             .run = SK_FORMS(sk_mpm_sort, sk_sort_particles_plain)},
+             .run = SK_FORMS(sk_mpm_sort, sk_sort_particles_plain),
+             .when = is_alone},
             {.name = "to_grid", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_mpm_to_grid, sk_mpm_to_grid_plain)},
             {.name = "nodes", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_mpm_nodes)},
             {.name = "to_points", .slot = SK_SLOT_MOVE, .run = SK_FORMS(sk_mpm_to_points, sk_mpm_to_points_plain)},

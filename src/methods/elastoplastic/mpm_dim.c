@@ -119,7 +119,7 @@ static void add_gifts(const gift *gifts, int count, float (*first)[4])
         add_mass(gifts, count, k, sum[3]);
         for (int n = 0; n < 9; n++) {
             f4 *node = (f4 *)(void *)first[row_start(3 * k + n / 3) + n % 3];
-            *node += f4_sums(sum[0][n], sum[1][n], sum[2][n], sum[3][n]);
+            *node += sk_lane_sums(sum[0][n], sum[1][n], sum[2][n], sum[3][n]);
         }
     }
 }
@@ -224,7 +224,7 @@ INLINE f4 weigh(const f4 weight[3], const f4 level[3])
     return f4_multiply_add(weight[2], level[2], f4_multiply_add(weight[1], level[1], weight[0] * level[0]));
 }
 
-/* A component of velocity (m/s), its gradient and a quarter of its affine slope (m/s a cell). */
+/* A component of velocity (m/s), and its gradient and affine slope in the units of the axes' rises and moments. */
 INLINE f4 take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const f4 cross[ROWS], f4 gradient[SELKIE_DIM],
                f4 slope[SELKIE_DIM])
 {
@@ -275,16 +275,17 @@ INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const
     f4 cross[ROWS], affine[SK_MPM_MATRIX], gradient[SK_MPM_MATRIX], deformation[SK_MPM_MATRIX];
     sk_mpm_axes(taking->grid, centre, records->column, axes);
     sk_mpm_cross(axes, cross);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int n = 0; n < 2; n++) {
+            axes[d].rise[n] *= time;
+            axes[d].moment[n] *= factor;
+        }
 
-    /* A loop: the weights stay in registers for all components. */
+        /* A loop: the weights stay in registers for all components. */
 #pragma GCC unroll 1
     for (int c = 0; c < SELKIE_DIM; c++)
         records->column[3 + c] =
             take(tile->component[c] + first, axes, cross, gradient + SELKIE_DIM * c, affine + SELKIE_DIM * c);
-    for (int n = 0; n < SK_MPM_MATRIX; n++) {
-        affine[n] *= factor;
-        gradient[n] *= time;
-    }
     sk_store_matrices(points->next.affine, rows, affine);
     const sk_point_rows sources = sk_mpm_sources(points, rows);
     sk_mpm_fetch(points, points->now.deformation, rows->at[0]);

@@ -43,6 +43,12 @@ SK_MPM_INLINE size_t sk_mpm_row(const sk_mpm_points *points, size_t p)
     return points->order ? points->order[p] : p;
 }
 
+SK_MPM_INLINE float *sk_mpm_attribute(const sk_step *step, const char *name)
+{
+    const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, name);
+    return attribute ? (float *)(void *)attribute->data : NULL;
+}
+
 SK_MPM_INLINE sk_mpm_attributes sk_mpm_attributes_of(const sk_step *step, int next)
 {
     float *data[SK_MPM_OWN];

@@ -58,6 +58,20 @@ SK_LANES_INLINE void sk_transpose(f4 r[4])
     r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 
+/* The sums of the lanes of four vectors. */
+SK_LANES_INLINE f4 sk_lane_sums(f4 a, f4 b, f4 c, f4 d)
+{
+#if defined(__aarch64__)
+    const float32x4_t ab = vpaddq_f32((float32x4_t)a, (float32x4_t)b), cd = vpaddq_f32((float32x4_t)c, (float32x4_t)d);
+    return (f4)vpaddq_f32(ab, cd);
+#elif defined(__SSE3__)
+    return (f4)_mm_hadd_ps(_mm_hadd_ps((__m128)a, (__m128)b), _mm_hadd_ps((__m128)c, (__m128)d));
+#else
+    return (f4){(a[0] + a[1]) + (a[2] + a[3]), (b[0] + b[1]) + (b[2] + b[3]), (c[0] + c[1]) + (c[2] + c[3]),
+                (d[0] + d[1]) + (d[2] + d[3])};
+#endif
+}
+
 /* Columns `first` to `first` + 3 of rows of `width` floats. */
 SK_LANES_INLINE void sk_load_columns(const float *from, int width, int first, const sk_point_rows *rows, f4 columns[4])
 {

@@ -1,5 +1,5 @@
 /* Stress and bonds of rest_shape, tuned: four sites along x are lanes, and the neighbours of a brick lie in a tile. */
-#include "methods/elastoplastic/elastic_lanes.h"
+#include "methods/elastoplastic/point_lanes.h"
 #include "methods/elastoplastic/rest_frame.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -36,6 +36,15 @@ static void load_tile(const sk_rest_shape *rest, int brick, const float *values,
                 to[SK_BRICK_N + 1] = high[SK_LANES * c];
             }
         }
+}
+
+/* The tile of pushes, with those of the mean deformation that has been taken from the positions: B + s c mean. */
+static void add_mean_push(float (*push)[TILE], float spacing, const float mean[SK_REST_MATRIX])
+{
+    const float *stiffness = push[SK_REST_MATRIX];
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        for (int at = 0; at < TILE; at += SK_LANES)
+            f4_store(push[n] + at, sk_scaled_add(spacing * mean[n], f4_load(stiffness + at), f4_load(push[n] + at)));
 }
 
 /* Weight of bond n, 0 in lanes without that bond. */
@@ -381,15 +390,29 @@ INLINE void store_elastic(const sk_rest_shape *rest, const group_place *at, cons
                      product_entry(f_inverse, group->deformation, i, j) - (i == j ? 1.0f : 0.0f));
 }
 
-INLINE void add_sums(const sk_elastic_group *group, f4 determinant, lane_bits bonds, sk_rest_sums *sums)
+/* Sums of a brick, a point in each lane, and those of points that took the kernels. */
+typedef struct lane_sums {
+    sk_lane_doubles energy, work, volume;
+    f4 wave_speed;
+    sk_rest_sums single;
+} lane_sums;
+
+INLINE void add_sums(const sk_elastic_group *group, f4 determinant, lane_bits bonds, lane_sums *sums)
 {
-    for (int l = 0; l < SK_LANES; l++)
-        if (bonds[l]) {
-            sums->energy += group->energy[l];
-            sums->work += group->work[l];
-            sums->volume += determinant[l];
-            sums->wave_speed = group->wave_speed[l] > sums->wave_speed ? group->wave_speed[l] : sums->wave_speed;
-        }
+    const sk_lane_mask busy = (sk_lane_mask)(bonds != 0);
+    const f4 zero = sk_four(0.0f);
+    sums->energy += sk_doubles(sk_choose(busy, group->energy, zero));
+    sums->work += sk_doubles(sk_choose(busy, group->work, zero));
+    sums->volume += sk_doubles(sk_choose(busy, determinant, zero));
+    sums->wave_speed = sk_larger(sk_choose(busy, group->wave_speed, zero), sums->wave_speed);
+}
+
+static sk_rest_sums total_of(const lane_sums *sums)
+{
+    return (sk_rest_sums){.energy = sums->single.energy + sk_lane_sum(sums->energy),
+                          .work = sums->single.work + sk_lane_sum(sums->work),
+                          .volume = sums->single.volume + sk_lane_sum(sums->volume),
+                          .wave_speed = fmaxf(sums->single.wave_speed, sk_lane_most(sums->wave_speed))};
 }
 
 /* Points of a group that need the kernels: several materials, or beyond the reach of the lanes. */
@@ -405,7 +428,7 @@ static __attribute__((noinline)) void single_points(const stress_frame *frame, c
     }
 }
 
-INLINE void stress_group(const stress_frame *frame, const group_place *at, int t, sk_rest_sums *sums)
+INLINE void stress_group(const stress_frame *frame, const group_place *at, int t, lane_sums *sums)
 {
     sk_rest_shape *rest = frame->rest;
     const sk_elastic_material *law = at->material < 0 ? NULL : &rest->materials[at->material];
@@ -431,7 +454,7 @@ INLINE void stress_group(const stress_frame *frame, const group_place *at, int t
     group.strain = f4_load(state);
     group.volume = f4_load(state + SK_LANES);
     if (!law || !sk_lanes_law(law, frame->dt, &group)) {
-        single_points(frame, at, deformation, sums);
+        single_points(frame, at, deformation, &sums->single);
         return;
     }
     if (flows) {
@@ -472,10 +495,10 @@ INLINE int find_group(const sk_rest_shape *rest, size_t site, group_place *at)
     return any;
 }
 
-static void stress_brick(stress_frame *frame, int brick, sk_rest_sums *sums)
+static sk_rest_sums stress_brick(stress_frame *frame, int brick)
 {
     group_place at;
-    *sums = (sk_rest_sums){0};
+    lane_sums sums = {0};
     load_tile(frame->rest, brick, frame->rest->position, SELKIE_DIM, frame->tile);
     const int inner = find_inner_site(frame->rest, brick);
     centre_tile(frame->tile, frame->rest, brick, inner, frame->mean);
@@ -483,8 +506,9 @@ static void stress_brick(stress_frame *frame, int brick, sk_rest_sums *sums)
         sum_rises(frame->tile[d], frame->rises[d]);
     for (int local = 0; local < SK_BRICK_SITES; local += SK_LANES) {
         if (find_group(frame->rest, (size_t)brick * SK_BRICK_SITES + (size_t)local, &at))
-            stress_group(frame, &at, tile_site_of(local), sums);
+            stress_group(frame, &at, tile_site_of(local), &sums);
     }
+    return total_of(&sums);
 }
 
 selkie_code SK_DIM(sk_rest_stress)(sk_step *step, selkie_error *error)
@@ -500,7 +524,7 @@ selkie_code SK_DIM(sk_rest_stress)(sk_step *step, selkie_error *error)
                               .per_spacing = (float)(1.0 / rest->spacing)};
 #pragma omp for schedule(dynamic, 1)
         for (int brick = 1; brick < rest->brick_count; brick++)
-            stress_brick(&frame, brick, &sums[brick]);
+            sums[brick] = stress_brick(&frame, brick);
     }
     SK_DIM(sk_rest_end)(step, sums);
     return SELKIE_OK;
@@ -607,9 +631,8 @@ static void load_bonds(bond_frame *frame, int brick)
     load_tile(rest, brick, rest->position, SELKIE_DIM, frame->position);
     load_tile(rest, brick, rest->push, SK_REST_PUSH, frame->push);
     centre_tile(frame->position, rest, brick, inner, mean);
-    for (int n = 0; n < SK_REST_MATRIX; n++)
-        for (int at = 0; at < TILE; at++)
-            frame->push[n][at] += frame->spacing * mean[n] * frame->push[SK_REST_MATRIX][at];
+    if (inner >= 0)
+        add_mean_push(frame->push, frame->spacing, mean);
     if (inner < 0)
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
