@@ -38,7 +38,7 @@ static int other_density(const selkie_scene *scene)
 
 int sk_scene_has_densities(const selkie_scene *scene)
 {
-    return other_density(scene) || sk_scene_particle_bodies(scene);
+    return other_density(scene) || sk_scene_particle_bodies(scene) || sk_scene_has_immersed_points(scene);
 }
 
 double sk_scene_viscosity_of(const selkie_scene *scene, int material)

@@ -388,8 +388,15 @@ static void bad_scenes(void **state)
     c.materials[2].kind = SELKIE_MATERIAL_LIQUID;
     refused(&c, "materials[2].kind: must be \"elastoplastic\"");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
-    c.scene.discretization = SELKIE_DISCRETIZATION_GRID;
+    c.scene.discretization = SELKIE_DISCRETIZATION_SPH;
     refused(&c, "materials[0].kind: \"elastoplastic\" needs discretization \"mpm\"");
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    c.scene.discretization = SELKIE_DISCRETIZATION_GRID;
+    c.materials[1].melting_point = 300.0;
+    refused(&c, "materials[1].melting_point: is of liquids");
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    c.materials[1].elastoplastic.softens_from = 300.0;
+    refused(&c, "materials[1].elastoplastic.softens_to: must be above softens_from, 300 K");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
     c.scene.material_count = 0;
     for (int l = 0; l < 3; l++)
