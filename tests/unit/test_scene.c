@@ -580,6 +580,7 @@ static void bad_overrides(void **state)
     expect_set("tme.end=5", "--set tme.end=5: unknown key \"tme\"; did you mean \"time\"?");
     expect_set("time.endd=5", "unknown key \"endd\" of time; did you mean \"end\"?");
     expect_set("end=5", "unknown key \"end\"; did you mean \"time.end\"?");
+    expect_set("time.duration=5", "unknown key \"duration\" of time; did you mean \"time.end\"?");
     expect_set("time.end.x=5", "time.end has no parts");
     expect_set("gravity[3]=5", "gravity has the parts 0 to 2");
     expect_set("gravity.x=5", "gravity has the parts 0 to 2");

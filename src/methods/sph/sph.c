@@ -152,7 +152,8 @@ static void measure_corners(const sk_step *step, sk_sph *sph)
     sph->corner = three / (one * one * one);
 }
 
-/* The natural speed of the scene, m/s: free fall from the ceiling, and the initial speed of liquids and sources. */
+/* The natural speed of the scene, m/s: free fall from the ceiling, the initial speed of liquids and sources, and
+ * ripples of surface tension. */
 static double natural_speed(const sk_step *step)
 {
     const selkie_scene *scene = step->scene;
@@ -165,7 +166,9 @@ static double natural_speed(const sk_step *step)
                                  pow(scene->sources[s].velocity[2], 2)));
     for (int d = 0; d < step->dimension; d++)
         fall += 2.0 * fabs(scene->gravity[d]) * (step->grid.high[d] - step->grid.low[d]);
-    return speed + sqrt(fall);
+    /* The shortest ripple, two spacings long. */
+    const double ripple = SK_SPH_PI * sk_scene_surface_tension(scene) / (step->density * step->sph->spacing);
+    return speed + sqrt(fall) + sqrt(ripple);
 }
 
 selkie_code sk_sph_create(sk_step *step, selkie_error *error)

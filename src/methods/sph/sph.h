@@ -6,9 +6,9 @@
  *   sort, solids        as in every method
  *   boundary            poses and velocities of walls, obstacles and bodies, and of their boundary particles
  *   neighbours          lists with kernel gradients, density, diagonal of the pressure system
- *   forces              v += gravity, viscosity, surface tension, force fields
+ *   forces              v += gravity, viscosity, cohesion, force fields
  *   (roles)             velocities of liquid boundaries and candidates
- *   correct             gradients that make the stress of pressure isotropic (correction_parts.h)
+ *   correct             gradients that make the stress of pressure isotropic, v += surface tension (correction_parts.h)
  *   pressure            v += the correction to rest density
  *   integrate           x += dt v
  *
