@@ -82,7 +82,7 @@ static const sk_field points_fields[] = {
      .type = SK_FIELD_INTEGER,
      .initial = {0},
      BETWEEN(0, 1000),
-     .doc = "printed, additive: the nearest so many count, at least 6; 0 = all in reach; the source has 30"},
+     .doc = "printed, additive: the nearest so many count, at least 6 (2D: 3); 0 = all in reach; the source has 30"},
     {.key = "viscosity",
      .offset = offsetof(selkie_points_def, viscosity),
      .type = SK_FIELD_NUMBER,

@@ -88,6 +88,21 @@ static selkie_code fill_nodes(sk_step *step, sk_phase_function to_grid, selkie_e
     return code;
 }
 
+/* Are there points in a block or beside it? Nodes elsewhere have no mass. */
+static int is_near(const sk_step *step, int block)
+{
+    const sk_immersed *immersed = sk_immersed_of(step);
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int other = step->grid.neighbours[block][n];
+        if (other < 1 || other > step->grid.particle_blocks)
+            continue;
+        const uint32_t *start = immersed->cell_start + (size_t)(other - 1) * SK_BLOCK_CELLS;
+        if (start[SK_BLOCK_CELLS] > start[0])
+            return 1;
+    }
+    return 0;
+}
+
 /* The mixture at the lower faces of a cell. Gravity acts on it later, and on the nodes it has acted. */
 static void mix_cell(const sk_step *step, const face_fields *f, sk_plain_cell cell)
 {
@@ -121,13 +136,17 @@ static selkie_code mix(sk_step *step, transfer_function transfer, sk_phase_funct
     float *density = step->grid.fields[SK_FIELD_DENSITY];
     const float *points = step->grid.fields[immersed->solid_density];
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < step->grid.block_count; b++)
+    for (int b = 1; b < step->grid.block_count; b++) {
+        const int mixes = immersed->is_stepping && is_near(step, b);
+        for (int d = 0; d < SELKIE_DIM && immersed->is_stepping && !mixes; d++)
+            memset(f.share[d] + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
         SK_PLAIN_EACH_CELL(cell, b)
         {
             density[sk_plain_index(cell)] += points[sk_plain_index(cell)];
-            if (immersed->is_stepping)
+            if (mixes)
                 mix_cell(step, &f, cell);
         }
+    }
     return SELKIE_OK;
 }
 
@@ -158,7 +177,9 @@ selkie_code SK_DIM(sk_immersed_remember)(sk_step *step, selkie_error *error)
     (void)error;
     const face_fields f = fields_of(step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < step->grid.block_count; b++)
+    for (int b = 1; b < step->grid.block_count; b++) {
+        if (!is_near(step, b))
+            continue;
         SK_PLAIN_EACH_CELL(cell, b)
         {
             const size_t i = sk_plain_index(cell);
@@ -168,6 +189,7 @@ selkie_code SK_DIM(sk_immersed_remember)(sk_step *step, selkie_error *error)
                 f.lightness[d][i] += ease_of(step, &f, cell, d);
             }
         }
+    }
     return SELKIE_OK;
 }
 
@@ -307,24 +329,34 @@ selkie_code SK_DIM(sk_immersed_part)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++) {
         int unknown = 0;
+        if (!is_near(step, b)) {
+            memset(impulse + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof *impulse);
+            continue;
+        }
         SK_PLAIN_EACH_CELL(cell, b)
         for (int d = 0; d < SELKIE_DIM; d++)
             unknown |= part_face(step, &f, cell, d);
         if (unknown)
             grid->block_flags[b] |= SK_BLOCK_UNKNOWN;
     }
+
+    /* Nodes take their changes and meet the liquid, then faces take the impulses of the nodes. */
+    for (int pass = 0; pass < 3; pass++) {
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
-        SK_PLAIN_EACH_CELL(cell, b)
-    push_node(step, &f, cell);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
-        SK_PLAIN_EACH_CELL(cell, b)
-    meet_node(step, &f, cell, impulse[sk_plain_index(cell)]);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
-        SK_PLAIN_EACH_CELL(cell, b)
-    push_face(step, &f, (const float(*)[3])impulse, cell);
+        for (int b = 1; b < grid->block_count; b++) {
+            if (!is_near(step, b))
+                continue;
+            SK_PLAIN_EACH_CELL(cell, b)
+            {
+                if (pass == 0)
+                    push_node(step, &f, cell);
+                else if (pass == 1)
+                    meet_node(step, &f, cell, impulse[sk_plain_index(cell)]);
+                else
+                    push_face(step, &f, (const float(*)[3])impulse, cell);
+            }
+        }
+    }
     SK_DIM(sk_mpm_touch)(step);
     return SELKIE_OK;
 }
