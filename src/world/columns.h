@@ -17,17 +17,19 @@ typedef struct sk_columns {
     size_t length; /* nodes of a column: cell centres, one more before and one behind the domain */
     float *walks;  /* [threads][length] */
 
-    uint8_t *near; /* [cells along axis[0]][cells along axis[1]] the height probe within a cell, counted from 1; 255 =
-                      several, 0 = none */
-    size_t height_room; /* sums of a part */
-    uint32_t *heights;  /* [parts][probes][length] parts of particles around each height probe */
+    uint8_t *near; /* 0, then [cells along axis[0] + 1][cells along axis[1] + 1] between nodes: the height probe within
+                      a cell, counted from 1; 255 = several, 0 = none */
+    float (*middles)[4]; /* [probes] place of a height probe in nodes, and 1; else 0 */
+    int *spans;          /* [parts][2] nodes along up, first and last, between which the particles of a part are */
+    size_t height_room;  /* sums of a part */
+    uint32_t *heights;   /* [parts][probes][length] parts of particles around each height probe */
 
-    int thickness; /* planes of a slab along axis[0] */
-    size_t room;   /* sums of a slab */
-    uint64_t
-        *rooms;     /* [parts][room] parts of particles: of a node, and in the upper half of the word of the next one */
-    double *sums;   /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
-    double *levels; /* [probes] m */
+    int thickness;   /* planes of a slab along axis[0] */
+    size_t room;     /* sums of a slab */
+    uint32_t *rooms; /* [parts][room][4] parts of particles between a node and the next ones along both axes, of the
+                        columns of this node and of those */
+    double *sums;    /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
+    double *levels;  /* [probes] m */
 } sk_columns;
 
 /* Allocates memory if the scene has a probe of these types. */

@@ -13,6 +13,13 @@ static const uint32_t *materials_of(const sk_step *step)
     return material ? material->data : NULL;
 }
 
+/* The values of an attribute of floats; NULL = there is none. */
+static float *floats_of(const sk_step *step, const char *name)
+{
+    const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, name);
+    return attribute ? (float *)(void *)attribute->data : NULL;
+}
+
 static int is_point(const sk_immersed *immersed, const uint32_t *material, int64_t p)
 {
     return immersed->point_mask[(material ? material[p] : 0) % SK_TRANSFER_MATERIALS];
@@ -23,7 +30,7 @@ static int is_point(const sk_immersed *immersed, const uint32_t *material, int64
 selkie_code SK_DIM(sk_immersed_keep)(sk_step *step, selkie_error *error)
 {
     (void)error;
-    float *kept = sk_mpm_attribute(step, "kept");
+    float *kept = floats_of(step, "kept");
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < step->particles.count; p++)
         memcpy(kept + 3 * p, step->particles.records[p].position, 3 * sizeof *kept);
@@ -36,7 +43,7 @@ selkie_code SK_DIM(sk_immersed_place)(sk_step *step, selkie_error *error)
     (void)error;
     const sk_immersed *immersed = sk_immersed_of(step);
     const uint32_t *material = materials_of(step);
-    const float *kept = sk_mpm_attribute(step, "kept");
+    const float *kept = floats_of(step, "kept");
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < step->particles.count; p++)
         if (is_point(immersed, material, p))
@@ -132,7 +139,7 @@ selkie_code SK_DIM(sk_immersed_collect)(sk_step *step, selkie_error *error)
     collecting c = {.step = step,
                     .immersed = immersed,
                     .material = materials_of(step),
-                    .temperature = sk_mpm_attribute(step, "temperature")};
+                    .temperature = floats_of(step, "temperature")};
     SK_TRY(sk_step_scratch(step, ((size_t)blocks + 2) * sizeof *first, "mix", (void **)&first, error));
     SK_TRY(sk_reserve(step->memory, (void **)&immersed->cell_start, &immersed->start_capacity, cells + 1,
                       sizeof *immersed->cell_start, "points", error));
