@@ -6,7 +6,7 @@ typedef enum selkie_material_kind {
     SELKIE_MATERIAL_LIQUID,
     SELKIE_MATERIAL_RIGID,         /* of bodies: particles that keep their shape */
     SELKIE_MATERIAL_SOFT,          /* of bodies: particles that return to their shape, see selkie_soft_def */
-    SELKIE_MATERIAL_ELASTOPLASTIC, /* discretization mpm, rest_shape, printed, additive */
+    SELKIE_MATERIAL_ELASTOPLASTIC, /* discretization mpm, rest_shape, printed, additive; grid: mpm beside liquids */
     SELKIE_MATERIAL_GRANULAR       /* refused so far */
 } selkie_material_kind;
 
@@ -53,14 +53,18 @@ typedef struct selkie_elastoplastic_def {
     double young;   /* Pa   modulus of elasticity */
     double poisson; /*      ratio, below 0.5 */
     selkie_plasticity plasticity;
-    double yield;          /* Pa   von_mises: equivalent stress from which on it flows */
-    double hardening;      /* Pa   von_mises: growth of the yield stress with the plastic strain */
-    double flow_time;      /* s    von_mises: time in which stress above the yield stress decays; 0 = at once */
-    double thickening;     /* Pa   von_mises: flow_time is longer by stress / this, as of cornstarch; 0 = constant */
-    int keeps_volume;      /*      von_mises: 0 = flow also relaxes changes of volume */
-    double friction_angle; /* deg  drucker_prager */
-    double cohesion;       /* Pa   drucker_prager: tension that it stands */
-    double tear;           /*      stretch - 1 at which it tears and takes no more tension; 0 = never */
+    double yield;           /* Pa   von_mises: equivalent stress from which on it flows */
+    double hardening;       /* Pa   von_mises: growth of the yield stress with the plastic strain */
+    double flow_time;       /* s    von_mises: time in which stress above the yield stress decays; 0 = at once */
+    double thickening;      /* Pa   von_mises: flow_time is longer by stress / this, as of cornstarch; 0 = constant */
+    int keeps_volume;       /*      von_mises: 0 = flow also relaxes changes of volume */
+    double friction_angle;  /* deg  drucker_prager */
+    double cohesion;        /* Pa   drucker_prager: tension that it stands */
+    double tear;            /*      stretch - 1 at which it tears and takes no more tension; 0 = never */
+    double liquid_friction; /*     Coulomb's, with liquids beside it (discretization grid) */
+    double softens_from;    /* K   temperature from which on it softens, where a scene has heat; 0 = never */
+    double softens_to;      /* K   temperature at which it has softened */
+    double softened;        /*     shear stiffness and yield stress then, over those of the cold material */
 } selkie_elastoplastic_def;
 
 /* A row of the scene's table of materials. A particle carries the row's index as its attribute "material", where the

@@ -135,8 +135,9 @@ typedef enum selkie_summary {
       "heat of all particles above that of the solid at its melting point (without melting: above 273.15 K); in 2D " \
       "per metre of depth") \
     X(int64_t, solid_particles, "", "particles of bodies of rigid and soft materials") \
-    X(double, elastic_energy, "J", "mpm: stored in the deformation; in 2D per metre of depth") \
-    X(double, plastic_work, "J", "mpm: turned into heat by plastic flow since the start; in 2D per metre of depth") \
+    X(double, elastic_energy, "J", "elastoplastic points: stored in the deformation; in 2D per metre of depth") \
+    X(double, plastic_work, "J", \
+      "elastoplastic points: turned into heat by plastic flow since the start; in 2D per metre of depth") \
     X(int64_t, splashes, "", "droplets of the model of splashes in flight") \
     X(int64_t, splashes_made, "", "droplets that it has made since the start") \
     X(int, sheet_sweeps, "", "reduced: Schwarz sweeps over the vortex sheets of the bodies")

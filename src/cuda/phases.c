@@ -1,6 +1,7 @@
 /* The phases that have a CUDA form, and what no phase says: parts of a scene that the GPU cannot run. */
 #include "cuda/phases.h"
 #include "cuda/cuda.h"
+#include "defs/structs.h"
 #include "selkie_config.h"
 
 #if SELKIE_HAVE_CUDA
@@ -96,6 +97,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "unilateral incompressibility";
     if (scene->body_count)
         return "rigid bodies";
+    if (sk_scene_has_immersed_points(scene))
+        return "elastoplastic materials";
     if (scene->force_count >= SK_CUDA_MOST_FORCES)
         return "so many force fields";
     if (scene->change_count)

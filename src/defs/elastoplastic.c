@@ -48,6 +48,15 @@ static const sk_field fields[] = {
     {NUMBER(cohesion, 0), AT_LEAST(0), .unit = "Pa", .doc = "drucker_prager: tension that it stands"},
     {NUMBER(tear, 0), AT_LEAST(0),
      .doc = "stretch less 1 at which a point tears; from then on it takes no tension; 0 = never"},
+    {NUMBER(liquid_friction, 0), AT_LEAST(0),
+     .doc = "discretization grid: Coulomb's coefficient of liquids that strike it; 0 = they slide along it"},
+    {NUMBER(softens_from, 0), AT_LEAST(0), .unit = "K",
+     .doc = "temperature from which on it softens, where a scene has heat (discretization grid); 0 = never"},
+    {NUMBER(softens_to, 0), AT_LEAST(0), .unit = "K",
+     .doc = "temperature at which it has softened; the logarithm of the stiffness is linear between the two"},
+    {NUMBER(softened, 0.01), BETWEEN(0, 1), .low_open = 1,
+     .doc = "stiffness against shear, yield stress, hardening and cohesion of the softened material, over those of the "
+            "cold one; the stiffness against a change of volume stays"},
 };
 const sk_struct sk_elastoplastic_struct = {.name = "elastoplastic",
                                            .doc = "Law of a material of kind elastoplastic.",
@@ -73,7 +82,7 @@ static const sk_field points_fields[] = {
      .type = SK_FIELD_INTEGER,
      .initial = {0},
      BETWEEN(0, 1000),
-     .doc = "printed, additive: the nearest so many count, at least 6; 0 = all in reach; the source has 30"},
+     .doc = "printed, additive: the nearest so many count, at least 6 (2D: 3); 0 = all in reach; the source has 30"},
     {.key = "viscosity",
      .offset = offsetof(selkie_points_def, viscosity),
      .type = SK_FIELD_NUMBER,
@@ -155,6 +164,28 @@ static selkie_code check_law(const selkie_elastoplastic_def *def, sk_path *where
 {
     if (def->thickening > 0.0 && !(def->flow_time > 0.0))
         return FAIL("flow_time", "must be above 0 s with thickening, which multiplies it");
+    if (def->softens_from > 0.0 && !(def->softens_to > def->softens_from))
+        return FAIL("softens_to", "must be above softens_from, %g K", def->softens_from);
+    return SELKIE_OK;
+}
+
+/* What elastoplastic points beside liquids do not know. */
+static selkie_code check_immersed(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    const selkie_volume volume = selkie_scene_volume(scene);
+    if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)
+        return FAIL("incompressibility", "must be \"bilateral\" beside a material of kind \"elastoplastic\"");
+    if (volume != SELKIE_VOLUME_NONE && volume != SELKIE_VOLUME_IDP)
+        return FAIL("volume", "must be \"idp\" or \"none\" beside a material of kind \"elastoplastic\"");
+    if (scene->body_count)
+        return FAIL("bodies", "are not possible beside a material of kind \"elastoplastic\": use obstacles, or a stiff "
+                              "elastoplastic material");
+    for (int m = 0; m < scene->material_count; m++)
+        if (scene->materials[m].kind == SELKIE_MATERIAL_ELASTOPLASTIC && scene->materials[m].melting_point > 0.0) {
+            sk_path_key(where, "materials");
+            sk_path_index(where, m);
+            return FAIL("melting_point", "is of liquids: must be 0; see elastoplastic.softens_from");
+        }
     return SELKIE_OK;
 }
 
@@ -166,9 +197,9 @@ selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, se
         const int elastoplastic = material->kind == SELKIE_MATERIAL_ELASTOPLASTIC;
         const size_t before = sk_path_key(where, "materials");
         sk_path_index(where, m);
-        if (elastoplastic && !has_points)
+        if (elastoplastic && !has_points && scene->discretization != SELKIE_DISCRETIZATION_GRID)
             return FAIL("kind", "\"elastoplastic\" needs discretization \"mpm\" (or \"rest_shape\", \"printed\", "
-                                "\"additive\")");
+                                "\"additive\"), or \"grid\" beside liquids");
         if (!elastoplastic && has_points)
             return FAIL("kind", "must be \"elastoplastic\" with discretization \"%s\"", form_of(scene));
         if (elastoplastic) {
@@ -182,7 +213,7 @@ selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, se
         sk_path_cut(where, before);
     }
     if (!has_points)
-        return SELKIE_OK;
+        return sk_scene_has_immersed_points(scene) ? check_immersed(scene, where, error) : SELKIE_OK;
     if (scene->material_count == 0)
         return FAIL("materials", "is empty: discretization \"%s\" needs a material of kind \"elastoplastic\"",
                     form_of(scene));

@@ -6,7 +6,7 @@ static const sk_enum_value material_kind_values[] = {
     {"rigid", SELKIE_MATERIAL_RIGID, "of bodies: keeps its shape"},
     {"soft", SELKIE_MATERIAL_SOFT, "of bodies: returns to its shape, by shape matching"},
     {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC,
-     "rubber, clay, sand: discretization mpm, rest_shape, printed or additive"},
+     "rubber, clay, sand: discretization mpm, rest_shape, printed or additive; with grid it is mpm beside liquids"},
     {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
 };
 CHOICES(material_kind);

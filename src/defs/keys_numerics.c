@@ -5,7 +5,7 @@ static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
     {"auto", SELKIE_ARRANGEMENT_AUTO,
-     "lattice where discretization is sph or of elastoplastic points, jittered elsewhere"},
+     "lattice where discretization is sph and with elastoplastic materials, jittered elsewhere"},
 };
 CHOICES(arrangement);
 

@@ -38,7 +38,7 @@ static int other_density(const selkie_scene *scene)
 
 int sk_scene_has_densities(const selkie_scene *scene)
 {
-    return other_density(scene) || sk_scene_particle_bodies(scene);
+    return other_density(scene) || sk_scene_particle_bodies(scene) || sk_scene_has_immersed_points(scene);
 }
 
 double sk_scene_viscosity_of(const selkie_scene *scene, int material)
@@ -290,6 +290,25 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
     return 0;
 }
 
+/* Notes on points that push each other without a grid. */
+static int points_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    if (scene->discretization != SELKIE_DISCRETIZATION_PRINTED &&
+        scene->discretization != SELKIE_DISCRETIZATION_ADDITIVE)
+        return 0;
+    const int least = scene->domain.dimension == 3 ? 6 : 3;
+    if (scene->points.neighbours > 0 && scene->points.neighbours < least && (*index)-- == 0) {
+        snprintf(buffer, size, "points.neighbours: %d are too few to fit a deformation: %d count",
+                 scene->points.neighbours, least);
+        return 1;
+    }
+    if (!(scene->points.viscosity > 0.0) && (*index)-- == 0) {
+        snprintf(buffer, size, "points.viscosity: without any these points are unstable; the usual is 0.3");
+        return 1;
+    }
+    return 0;
+}
+
 /* Notes on open sides that domain.periodic joins. */
 static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
@@ -311,7 +330,8 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         snprintf(buffer, size, "transfer: has no effect with discretization sph");
         return 1;
     }
-    if (friction_note(scene, &index, buffer, size) || seam_note(scene, &index, buffer, size))
+    if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
+        seam_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

@@ -33,7 +33,7 @@ static const char *unjoined_part(const selkie_scene *scene)
          "discretization \"reduced\" (it has reduced.periodic)"},
         {scene->discretization == SELKIE_DISCRETIZATION_SPH && scene->obstacle_count > 0,
          "an obstacle with discretization \"sph\""},
-        {sk_scene_has_points(scene), "a liquid of elastoplastic points"},
+        {sk_scene_has_points(scene) || sk_scene_has_immersed_points(scene), "a liquid of elastoplastic points"},
         {volume == SELKIE_VOLUME_ANDO || volume == SELKIE_VOLUME_SATO, "volume \"ando\" or \"sato\""},
         {scene->body_count > 0, "a rigid body"},
         {scene->object_count > 0, "an object of liquid"},

@@ -352,7 +352,7 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return scene->time.cfl;
     if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return 0.4;
-    if (sk_scene_has_points(scene))
+    if (sk_scene_has_points(scene) || sk_scene_has_immersed_points(scene))
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;

@@ -57,6 +57,15 @@ static inline int sk_scene_has_points(const selkie_scene *scene)
     return scene->discretization >= SELKIE_DISCRETIZATION_MPM;
 }
 
+/* Does a scene of the grid methods have elastoplastic points beside its liquids, or in their place? */
+static inline int sk_scene_has_immersed_points(const selkie_scene *scene)
+{
+    int found = 0;
+    for (int m = 0; scene->discretization == SELKIE_DISCRETIZATION_GRID && m < scene->material_count; m++)
+        found |= scene->materials[m].kind == SELKIE_MATERIAL_ELASTOPLASTIC;
+    return found;
+}
+
 /* Checks the materials of kind elastoplastic, and what a scene of elastoplastic points may have. */
 selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
 

@@ -33,8 +33,8 @@ static selkie_code find_typed(const selkie_world *world, const char *name, selki
  * are left out: they are state between steps, would double the file, and no target program reads them. */
 static int is_extra(const selkie_attribute_view *view)
 {
-    static const char *const own[] = {"position",    "velocity",         "id", "enthalpy", "frozen_at",
-                                      "deformation", "velocity_gradient"};
+    static const char *const own[] = {"position",    "velocity",          "id",  "enthalpy", "frozen_at",
+                                      "deformation", "velocity_gradient", "kept"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(view->name, own[i]) == 0)
             return 0;

@@ -56,6 +56,7 @@ typedef struct sk_step {
     struct sk_rigid *rigid;             /* NULL without bodies */
     struct sk_soft *soft;               /* NULL without bodies of particles */
     struct sk_cuda *cuda;               /* NULL but for the backend cuda: src/cuda/cuda.h */
+    double most_lightness;              /* of a face, where a method raises it; 0 = that of the lightest material */
     const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
         const struct sk_method *owner;

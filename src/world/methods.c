@@ -4,6 +4,7 @@
 #include "cuda/cuda.h"
 #include "methods/bodies/bodies.h"
 #include "methods/elastoplastic/fitted.h"
+#include "methods/elastoplastic/immersed.h"
 #include "methods/elastoplastic/mpm.h"
 #include "methods/elastoplastic/rest_shape.h"
 #include "methods/flip/flip.h"
@@ -57,6 +58,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_reduced,
     &sk_method_dye,
     &sk_method_mpm,
+    &sk_method_immersed,
     &sk_method_rest_shape,
     &sk_method_fitted,
 };

@@ -60,7 +60,8 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
         double jitter = 0.0;
         if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED ||
             (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_AUTO &&
-             sampler->scene->discretization != SELKIE_DISCRETIZATION_SPH && !sk_scene_has_points(sampler->scene)))
+             sampler->scene->discretization != SELKIE_DISCRETIZATION_SPH && !sk_scene_has_points(sampler->scene) &&
+             !sk_scene_has_immersed_points(sampler->scene)))
             jitter = sampler->scene->particles.jitter *
                      (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
         offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;

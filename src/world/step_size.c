@@ -81,7 +81,8 @@ static double step_by_cfl(const selkie_world *world, double longest)
 static double set_step(const selkie_world *world)
 {
     const double step = world->scene->time.step;
-    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH && !sk_scene_has_points(world->scene))
+    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH && !sk_scene_has_points(world->scene) &&
+        !sk_scene_has_immersed_points(world->scene))
         return step;
     return step / ceil(step / step_by_cfl(world, step) - 1e-6);
 }

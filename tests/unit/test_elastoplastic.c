@@ -238,6 +238,10 @@ static void three_materials(solid_case *c, selkie_discretization form, int dimen
         memcpy(c->liquids[m].shape.max, high, sizeof high);
         c->liquids[m].velocity[1] = -2.0;
     }
+    if (form == SELKIE_DISCRETIZATION_GRID) /* beside a liquid, into which the clay falls */
+        c->materials[0].kind = SELKIE_MATERIAL_LIQUID;
+    if (form == SELKIE_DISCRETIZATION_GRID)
+        c->liquids[0].velocity[0] = 2.0;
     if (form == SELKIE_DISCRETIZATION_REST_SHAPE) /* grains have no rest shape */
         c->materials[2].elastoplastic.plasticity = SELKIE_PLASTICITY_VON_MISES;
     c->materials[2].elastoplastic.yield = 500.0;
@@ -292,7 +296,8 @@ static double apart(const selkie_world *a, const selkie_world *b, const char *na
 }
 
 static const selkie_discretization forms[] = {SELKIE_DISCRETIZATION_MPM, SELKIE_DISCRETIZATION_REST_SHAPE,
-                                              SELKIE_DISCRETIZATION_PRINTED, SELKIE_DISCRETIZATION_ADDITIVE};
+                                              SELKIE_DISCRETIZATION_GRID, SELKIE_DISCRETIZATION_PRINTED,
+                                              SELKIE_DISCRETIZATION_ADDITIVE};
 enum { FORMS = sizeof forms / sizeof *forms, ATTRIBUTES = 5 };
 
 /* Attributes that determine the next step. */
@@ -345,7 +350,7 @@ static void same_bits(void **state)
 static void plain_agrees(void **state)
 {
     (void)state;
-    for (int f = 0; f < 2; f++)
+    for (int f = 0; f < 3; f++)
         for (int dimension = 2; dimension <= 3; dimension++) {
             solid_case c;
             three_materials(&c, forms[f], dimension);
@@ -388,8 +393,16 @@ static void bad_scenes(void **state)
     c.materials[2].kind = SELKIE_MATERIAL_LIQUID;
     refused(&c, "materials[2].kind: must be \"elastoplastic\"");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
-    c.scene.discretization = SELKIE_DISCRETIZATION_GRID;
+    c.scene.discretization = SELKIE_DISCRETIZATION_SPH;
+    c.materials[1].density = c.materials[2].density = c.materials[0].density;
     refused(&c, "materials[0].kind: \"elastoplastic\" needs discretization \"mpm\"");
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    c.scene.discretization = SELKIE_DISCRETIZATION_GRID;
+    c.materials[1].melting_point = 300.0;
+    refused(&c, "materials[1].melting_point: is of liquids");
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    c.materials[1].elastoplastic.softens_from = 300.0;
+    refused(&c, "materials[1].elastoplastic.softens_to: must be above softens_from, 300 K");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
     c.scene.material_count = 0;
     for (int l = 0; l < 3; l++)

@@ -36,6 +36,18 @@ sk_elastic_material sk_elastic_material_of(const sk_step *step, int m)
                                  .relative_mass = (float)(density / step->density)};
 }
 
+void sk_elastic_soften(sk_elastic_material *material, int dimension, float share)
+{
+    const float d = (float)dimension, bulk = material->lambda + 2.0f / 3.0f * material->mu;
+    const float cohesion = material->tip * (d * material->lambda + 2.0f * material->mu);
+    material->mu *= share;
+    material->lambda = bulk - 2.0f / 3.0f * material->mu;
+    material->yield *= share;
+    material->hardening *= share;
+    material->tip = share * cohesion / (d * material->lambda + 2.0f * material->mu);
+    material->wave_speed = sqrtf((material->lambda + 2.0f * material->mu) * material->inverse_density);
+}
+
 /* None at all: a world that is built anew gets its points from its state. Shapes without points are refused before. */
 selkie_code sk_elastic_check_count(const sk_step *step, const char *form, selkie_error *error)
 {

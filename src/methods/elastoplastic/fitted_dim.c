@@ -96,12 +96,14 @@ selkie_code SK_DIM(sk_fitted_neighbours)(sk_step *step, selkie_error *error)
                                         .reach = (int)ceil(fitted->support / step->grid.cell_size - 1e-9)};
     const size_t count = (size_t)step->particles.count + 1;
     const fit_frame frame = make_frame(step);
+    const int asked = step->scene->points.neighbours,
+              most = asked > 0 && asked < SK_FITTED_LEAST ? SK_FITTED_LEAST : asked;
     SK_TRY(SK_DIM(sk_neighbour_lists_build)(&fitted->lists, &search, step->threads, error));
     SK_TRY(sk_reserve(step->memory, (void **)&fitted->cut, &fitted->cut_capacity, count, sizeof(float), "neighbours",
                       error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < step->particles.count; p++)
-        fitted->cut[p] = cut_of(&frame, (uint32_t)p, step->scene->points.neighbours);
+        fitted->cut[p] = cut_of(&frame, (uint32_t)p, most);
     return SELKIE_OK;
 }
 

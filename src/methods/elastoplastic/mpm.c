@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/heat.h"
+#include "defs/structs.h"
 #include "methods/elastoplastic/elastic_materials.h"
 #include "methods/sorting.h"
 
@@ -12,13 +14,27 @@ const char *const sk_mpm_own[SK_MPM_OWN] = {"deformation", "velocity_gradient", 
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    return scene->discretization == SELKIE_DISCRETIZATION_MPM || sk_scene_has_immersed_points(scene);
 }
 
-/* Without liquids. */
+/* Without liquids: else the phases of immersed.h call those of mpm. */
 static int is_alone(const sk_step *step)
 {
     return step->scene->discretization == SELKIE_DISCRETIZATION_MPM;
+}
+
+/* Laws of a material at the temperatures of its levels. */
+static void fill_levels(const sk_step *step, sk_mpm *mpm, int m)
+{
+    const selkie_elastoplastic_def *def = &step->scene->materials[m].elastoplastic;
+    const sk_elastic_material cold = sk_elastic_material_of(step, m);
+    for (int level = 0; level < mpm->levels; level++) {
+        sk_elastic_material *law = &mpm->materials[m * mpm->levels + level];
+        *law = cold;
+        if (level > 0 && def->softens_from > 0.0)
+            sk_elastic_soften(law, step->dimension, (float)pow(def->softened, (double)level / (mpm->levels - 1)));
+        mpm->saved.wave_speed = fmax(mpm->saved.wave_speed, law->wave_speed);
+    }
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -28,7 +44,8 @@ static selkie_code create(sk_step *step, selkie_error *error)
     if (!mpm)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory");
     sk_step_set_state(step, &sk_method_mpm, mpm);
-    mpm->materials = sk_allocate_zeroed(step->memory, (size_t)count * sizeof *mpm->materials);
+    mpm->levels = sk_scene_has_heat(step->scene) ? SK_MPM_LEVELS : 1;
+    mpm->materials = sk_allocate_zeroed(step->memory, (size_t)(count * mpm->levels) * sizeof *mpm->materials);
     int enough = mpm->materials != NULL;
     for (int n = 0; n < SK_MPM_OWN; n++)
         enough &= sk_particles_add_attribute(&step->particles, sk_mpm_own[n],
@@ -37,10 +54,9 @@ static selkie_code create(sk_step *step, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory for %d materials and attributes", count);
     mpm->own = (sk_lagging){.count = SK_MPM_OWN, .names = sk_mpm_own};
     mpm->material_count = count;
-    for (int m = 0; m < count; m++) {
-        mpm->materials[m] = sk_elastic_material_of(step, m);
-        mpm->saved.wave_speed = fmax(mpm->saved.wave_speed, mpm->materials[m].wave_speed);
-    }
+    for (int m = 0; m < count; m++)
+        if (step->scene->materials[m].kind == SELKIE_MATERIAL_ELASTOPLASTIC)
+            fill_levels(step, mpm, m);
     return SELKIE_OK;
 }
 
@@ -87,13 +103,15 @@ static void set_gradients(const sk_step *step)
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
     set_gradients(step);
-    return sk_elastic_check_count(step, "mpm", error);
+    return is_alone(step) ? sk_elastic_check_count(step, "mpm", error) : SELKIE_OK;
 }
 
 /* Volume before the first step: that of the points at rest. */
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
     (void)error;
+    if (!is_alone(step))
+        return SELKIE_OK;
     sk_lagging_settle(step, &sk_mpm_of(step)->own);
     step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
     step->counted_volume = step->surface_volume = step->kernel_volume;
@@ -178,9 +196,15 @@ const sk_method sk_method_mpm = {
              .flags = SK_PHASE_REPLACES,
              .run = SK_FORMS(sk_mpm_sort, sk_sort_particles_plain),
              .when = is_alone},
-            {.name = "to_grid", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_mpm_to_grid, sk_mpm_to_grid_plain)},
-            {.name = "nodes", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_mpm_nodes)},
-            {.name = "to_points", .slot = SK_SLOT_MOVE, .run = SK_FORMS(sk_mpm_to_points, sk_mpm_to_points_plain)},
+            {.name = "to_grid",
+             .slot = SK_SLOT_FORCES,
+             .run = SK_FORMS(sk_mpm_to_grid, sk_mpm_to_grid_plain),
+             .when = is_alone},
+            {.name = "nodes", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_mpm_nodes), .when = is_alone},
+            {.name = "to_points",
+             .slot = SK_SLOT_MOVE,
+             .run = SK_FORMS(sk_mpm_to_points, sk_mpm_to_points_plain),
+             .when = is_alone},
         },
     .limit_step = limit_step,
     .measure = measure,

@@ -26,10 +26,12 @@ typedef struct sk_mpm_saved {
     double wave_speed;     /* m/s  fastest pressure wave of the last step */
 } sk_mpm_saved;
 
+enum { SK_MPM_LEVELS = 65 }; /* of temperature, where a scene has heat: from softens_from to softens_to */
+
 typedef struct sk_mpm {
     sk_mpm_saved saved;
-    int material_count;
-    struct sk_elastic_material *materials; /* [material_count] */
+    int material_count, levels;
+    struct sk_elastic_material *materials; /* [material_count][levels] */
     float (*tiles)[4];                     /* [particle blocks][tile nodes] momentum and mass of a block's points */
     float (*nodes)[4];                     /* [blocks][cells] velocity (m/s) and mass, over the mass of a point */
     size_t tile_capacity, node_capacity;
@@ -50,6 +52,8 @@ static inline sk_mpm *sk_mpm_of(const sk_step *step)
     selkie_code sk_mpm_to_grid_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_mpm_to_grid_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_mpm_nodes_##dim(sk_step *step, selkie_error *error);                                                \
+    /* What walls and obstacles do to the velocities of the nodes; sk_mpm_nodes does it too. */                        \
+    void sk_mpm_touch_##dim(sk_step *step);                                                                            \
     selkie_code sk_mpm_to_points_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_mpm_to_points_plain_##dim(sk_step *step, selkie_error *error);
 

@@ -147,6 +147,35 @@ static void node_block(const node_frame *frame, int block)
     frame->volumes[block] = volume / (double)frame->full;
 }
 
+static void touch_sides(const node_frame *frame)
+{
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        if (frame->solids->walls[side] == SELKIE_WALL_OPEN)
+            continue;
+#pragma omp parallel for num_threads(frame->step->threads) schedule(dynamic, 16)
+        for (int block = 1; block < frame->grid->block_count; block++)
+            touch_side(frame, side, block);
+    }
+}
+
+void SK_DIM(sk_mpm_touch)(sk_step *step)
+{
+    const node_frame frame = {.step = step, .grid = &step->grid, .solids = &step->solids, .mpm = sk_mpm_of(step)};
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int block = 1; block < step->grid.block_count; block++) {
+        const int slot = step->solids.block_slot[block];
+        const float *distance = step->solids.distance + (size_t)slot * SK_BLOCK_CELLS;
+        float(*nodes)[4] = frame.mpm->nodes + (size_t)block * SK_BLOCK_CELLS;
+        for (int c = 0; slot > 0 && step->solids.obstacle_count && c < SK_BLOCK_CELLS; c++) {
+            int cell[3] = {0, 0, 0};
+            sk_plain_coordinates(&step->grid, (sk_plain_cell){block, c}, cell);
+            if (nodes[c][3] > 0.0f && distance[c] < 0.0f)
+                touch_obstacle(&frame, cell, nodes[c]);
+        }
+    }
+    touch_sides(&frame);
+}
+
 selkie_code SK_DIM(sk_mpm_nodes)(sk_step *step, selkie_error *error)
 {
     sk_mpm *mpm = sk_mpm_of(step);
@@ -170,13 +199,7 @@ selkie_code SK_DIM(sk_mpm_nodes)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int block = 1; block < step->grid.block_count; block++)
         node_block(&frame, block);
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        if (step->solids.walls[side] == SELKIE_WALL_OPEN)
-            continue;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 16)
-        for (int block = 1; block < step->grid.block_count; block++)
-            touch_side(&frame, side, block);
-    }
+    touch_sides(&frame);
     step->kernel_volume = 0.0;
     for (int block = 1; block < step->grid.block_count; block++)
         step->kernel_volume += frame.volumes[block];

@@ -224,10 +224,10 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
                   (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* The coefficient of the lightest material. */
+/* The largest coefficient of a face. */
 static double largest_face(const sk_step *step)
 {
-    double largest = 1.0;
+    double largest = fmax(1.0, step->most_lightness);
     for (int m = 0; step->relative_density && m < SK_TRANSFER_MATERIALS; m++)
         largest = fmax(largest, 1.0 / step->relative_density[m]);
     return largest;

@@ -6,7 +6,7 @@
 #include "grid/plain_forms.h"
 #include "grid/tile.h"
 #include "grid/transfer_plain.h"
-#include "methods/shape_matching/part_kernels.h"
+#include "methods/part_kernels.h"
 #include "methods/shape_matching/shape_matching.h"
 
 /* --- Records --- */

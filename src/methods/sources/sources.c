@@ -328,7 +328,8 @@ static void jitter(const sk_sources *sources, const sk_step *step, double x[3])
     const selkie_arrangement arrangement = step->scene->particles.arrangement;
     if (arrangement == SELKIE_ARRANGEMENT_LATTICE ||
         (arrangement == SELKIE_ARRANGEMENT_AUTO &&
-         (step->scene->discretization == SELKIE_DISCRETIZATION_SPH || sk_scene_has_points(step->scene))))
+         (step->scene->discretization == SELKIE_DISCRETIZATION_SPH || sk_scene_has_points(step->scene) ||
+          sk_scene_has_immersed_points(step->scene))))
         return;
     const double reach = step->scene->particles.jitter * grid->cell_size / sources->per_axis,
                  gap = 1e-3 * grid->cell_size;

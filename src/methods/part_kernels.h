@@ -1,4 +1,4 @@
-/* Two velocities of a face, of the liquid and of the bodies of particles. */
+/* Two velocities of a face, of the liquid and of the solid: bodies of particles, or elastoplastic points. */
 #ifndef SK_METHODS_PART_KERNELS_H
 #define SK_METHODS_PART_KERNELS_H
 
