@@ -120,7 +120,34 @@ static void print_kernels(const selkie_world *world, int steps, double triad)
     printf("    all together: %.3f ms\n", all / steps);
 }
 
-static int run(const bench_case *bench, selkie_backend backend, int steps, int with_kernels, int with_graphs)
+typedef struct bench_options {
+    selkie_backend backend;
+    int steps; /* 0 = as many as the case has */
+    int with_kernels, with_graphs, with_cpu;
+} bench_options;
+
+/* Mean time (ms) of steps of the case on two cores, for the ratio; 0 after a failure. */
+static double time_of_cpu(const bench_case *bench, int steps)
+{
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_world_options options;
+    selkie_world *world;
+    selkie_error error;
+    double ms = 0.0, iterations[2] = {0.0, 0.0};
+    set_scene(bench, &scene, liquids);
+    selkie_world_options_defaults(&options);
+    options.with_backend = 1;
+    options.backend = SELKIE_BACKEND_TUNED;
+    options.threads = 2;
+    if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK)
+        return 0.0;
+    const int good = take_steps(world, steps, &ms, iterations);
+    selkie_world_destroy(world);
+    return good ? ms / steps : 0.0;
+}
+
+static int run(const bench_case *bench, const bench_options *wanted)
 {
     selkie_scene scene;
     selkie_liquid_def liquids[2];
@@ -130,7 +157,7 @@ static int run(const bench_case *bench, selkie_backend backend, int steps, int w
     set_scene(bench, &scene, liquids);
     selkie_world_options_defaults(&options);
     options.with_backend = 1;
-    options.backend = backend;
+    options.backend = wanted->backend;
     if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK) {
         fprintf(stderr, "bench_cuda: %s\n", error.message);
         return 1;
@@ -138,7 +165,7 @@ static int run(const bench_case *bench, selkie_backend backend, int steps, int w
 
     /* The step as it is. */
     double ms = 0.0, iterations[2] = {0.0, 0.0};
-    const int count = steps ? steps : bench->steps;
+    const int count = wanted->steps ? wanted->steps : bench->steps;
     int good = take_steps(world, bench->warm_up, &ms, iterations);
     ms = iterations[0] = iterations[1] = 0.0;
     good = good && take_steps(world, count, &ms, iterations);
@@ -151,42 +178,58 @@ static int run(const bench_case *bench, selkie_backend backend, int steps, int w
     /* Its graphs and kernels. */
     for (int kernels = 0; good && kernels < 2; kernels++) {
         const int timed = count < 10 ? count : 10;
-        if (!(kernels ? with_kernels : with_graphs))
+        if (!(kernels ? wanted->with_kernels : wanted->with_graphs))
             continue;
         sk_cuda_start_profile(&world->step, kernels ? SK_CUDA_TIME_KERNELS : SK_CUDA_TIME_GRAPHS);
         good = take_steps(world, timed, &ms, iterations);
         print_kernels(world, timed, kernels ? sk_cuda_triad() : 0.0);
     }
-    fflush(stdout);
     selkie_world_destroy(world);
+
+    /* The same first steps on both. */
+    if (good && wanted->with_cpu) {
+        const int first = particles > 1e7 ? 2 : 20;
+        const double cpu = time_of_cpu(bench, first);
+        if (selkie_world_create(&scene, &options, &world, &error) == SELKIE_OK) {
+            good = take_steps(world, 1, &ms, iterations); /* records the graphs */
+            ms = 0.0;
+            good = good && take_steps(world, first, &ms, iterations);
+            selkie_world_destroy(world);
+            printf("    the first %d steps: %.1f ms each on two cores, %.2f ms here, ratio %.1f\n", first, cpu,
+                   ms / first, cpu * first / ms);
+        }
+    }
+    fflush(stdout);
     return !good;
 }
 
 int main(int argc, char **argv)
 {
     const char *which = "all";
-    int steps = 0, with_kernels = 0, with_graphs = 0, failed = 0;
-    selkie_backend backend = SELKIE_BACKEND_CUDA;
+    bench_options wanted = {.backend = SELKIE_BACKEND_CUDA};
+    int failed = 0;
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "--steps") == 0 && a + 1 < argc)
-            steps = atoi(argv[++a]);
+            wanted.steps = atoi(argv[++a]);
         else if (strcmp(argv[a], "--backend") == 0 && a + 1 < argc)
-            backend = strcmp(argv[++a], "tuned") == 0 ? SELKIE_BACKEND_TUNED : SELKIE_BACKEND_CUDA;
+            wanted.backend = strcmp(argv[++a], "tuned") == 0 ? SELKIE_BACKEND_TUNED : SELKIE_BACKEND_CUDA;
         else if (strcmp(argv[a], "--kernels") == 0)
-            with_kernels = 1;
+            wanted.with_kernels = 1;
         else if (strcmp(argv[a], "--graphs") == 0)
-            with_graphs = 1;
+            wanted.with_graphs = 1;
+        else if (strcmp(argv[a], "--cpu") == 0)
+            wanted.with_cpu = 1;
         else
             which = argv[a];
     }
     sk_cuda_info info;
     selkie_error error = {0};
-    if (backend == SELKIE_BACKEND_CUDA && sk_cuda_find(&info, &error) != SELKIE_OK) {
+    if (wanted.backend == SELKIE_BACKEND_CUDA && sk_cuda_find(&info, &error) != SELKIE_OK) {
         printf("bench_cuda: skipped: %s\n", error.message);
         return 0;
     }
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         if (strcmp(which, "all") == 0 || strcmp(cases[c].name, which) == 0)
-            failed |= run(&cases[c], backend, steps, with_kernels, with_graphs);
+            failed |= run(&cases[c], &wanted);
     return failed;
 }

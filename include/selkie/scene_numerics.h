@@ -97,8 +97,9 @@ typedef enum selkie_sph_solver {
 } selkie_sph_solver;
 
 typedef enum selkie_sph_kernel {
-    SELKIE_SPH_CUBIC,   /* cubic spline, Monaghan 1992 */
-    SELKIE_SPH_WENDLAND /* Wendland's C2 function */
+    SELKIE_SPH_CUBIC,      /* cubic spline, Monaghan 1992 */
+    SELKIE_SPH_WENDLAND,   /* Wendland's C2 function */
+    SELKIE_SPH_KERNEL_AUTO /* cubic in 2D and with objects, else Wendland's */
 } selkie_sph_kernel;
 
 typedef enum selkie_sph_tension {

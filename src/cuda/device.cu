@@ -463,8 +463,8 @@ selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error)
         cuda->allocation_count && cuda->host_changed && (size_t)step->particles.count + 16 > cuda->particle_capacity;
     if (cuda->allocation_count && !crowded && !grown) {
         /* Launches are as wide as the blocks were when they were recorded. */
-        if (wanted > 2 * (size_t)cuda->expected_blocks) {
-            cuda->expected_blocks = (int)wanted;
+        if (2 * wanted > 3 * (size_t)cuda->expected_blocks) {
+            cuda->expected_blocks = (int)(wanted + wanted / 4);
             forget_graphs(cuda);
         }
         return SELKIE_OK;

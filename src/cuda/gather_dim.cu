@@ -143,8 +143,10 @@ SK_DEVICE void add_up_cell(const sk_plain_frame *frame, const sk_plain_data *dat
         for (int d = 0; d < 3; d++)
             sums->momentum[d][n] = sums->mass[d][n] = 0.0f;
     }
+    sk_particle next = load_particle(&data->records[own->first < own->last ? own->first : 0]);
     for (uint32_t p = own->first; p < own->last; p++) {
-        const sk_particle particle = load_particle(&data->records[p]);
+        const sk_particle particle = next; /* the one after it is on its way meanwhile */
+        next = load_particle(&data->records[p + 1 < own->last ? p + 1 : p]);
         const float *affine = APIC ? data->affine + 9 * (size_t)p : nullptr;
         float fraction[3], weights[3][3];
         sk_plain_fractions(frame, particle.position, own->at, fraction);
@@ -263,28 +265,34 @@ static __global__ void __launch_bounds__(LAYER_THREADS)
     }
 }
 
-/* Adds up `count` values of a cell from the tiles around its block that hold it. */
+/* Adds up values of a cell from the tiles around its block that hold it: along an axis its own block, and before or
+ * after it the neighbour if the cell is at that side. */
 template <int COUNT>
 SK_DEVICE void add_tiles(const sk_grid *grid, const float *tiles, int block, int cell, float values[COUNT])
 {
     const int at[3] = {cell % N, cell / N % N, cell / N / N};
+    int first[3], last[3];
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+        first[d] = at[d] == 0 ? 0 : 1;
+        last[d] = at[d] == N - 1 ? 2 : 1;
+    }
+#pragma unroll
     for (int v = 0; v < COUNT; v++)
         values[v] = 0.0f;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int side[3] = {n % 3, n / 3 % 3, n / 9};
-        int node = 0, pitch = 1, holds = 1;
-        for (int d = 0; d < 3; d++) {
-            holds &= side[d] == 1 || at[d] == (side[d] ? N - 1 : 0);
-            node += (side[d] == 1 ? at[d] + 1 : side[d] ? 0 : SIDE - 1) * pitch;
-            pitch *= SIDE;
-        }
-        const int other = holds ? grid->neighbours[block][n] : 0;
-        if (other < 1 || other > grid->particle_blocks)
-            continue;
-        const float *tile = tiles + (size_t)(other - 1) * COUNT * TILE;
-        for (int v = 0; v < COUNT; v++)
-            values[v] += tile[v * TILE + node];
-    }
+    for (int z = first[2]; z <= last[2]; z++)
+        for (int y = first[1]; y <= last[1]; y++)
+            for (int x = first[0]; x <= last[0]; x++) {
+                const int other = grid->neighbours[block][x + 3 * (y + 3 * z)];
+                /* The node in the other block's tile, which begins one node before it. */
+                const int i = at[0] + 1 - (x - 1) * N, j = at[1] + 1 - (y - 1) * N, k = at[2] + 1 - (z - 1) * N;
+                if (other < 1 || other > grid->particle_blocks)
+                    continue;
+                const float *tile = tiles + (size_t)(other - 1) * COUNT * TILE + i + SIDE * (j + SIDE * k);
+#pragma unroll
+                for (int v = 0; v < COUNT; v++)
+                    values[v] += tile[v * TILE];
+            }
 }
 
 static __global__ void __launch_bounds__(CELLS)

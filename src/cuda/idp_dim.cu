@@ -12,7 +12,7 @@ extern "C" {
 #include "cuda/poisson_parts.h"
 #include "cuda/solids_parts.h"
 
-#define SK_IDP_DISTANCE distance_of_solids
+#define SK_IDP_DISTANCE distance_once
 #define SK_IDP_VELOCITY velocity_of_solids
 #define SK_IDP_SWEEP(solids, low, high, from, to) sk_sweep_displaced(solids, low, high, from, to, 0.0)
 #include "methods/idp/idp_solids_plain.h"

@@ -23,6 +23,7 @@ static const struct {
     {"flip", "classify", {sk_cuda_classify_2d, sk_cuda_classify_3d}},
     {"flip", "forces", {sk_cuda_forces_2d, sk_cuda_forces_3d}},
     {"flip", "pressure", {sk_cuda_pressure_2d, sk_cuda_pressure_3d}},
+    {"flip", "wall_friction", {sk_cuda_friction_2d, sk_cuda_friction_3d}},
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
     {"flip", "move", {sk_cuda_move_2d, sk_cuda_move_3d}},
     {"flip", "wall_layer", {sk_cuda_wall_layer_2d, sk_cuda_wall_layer_3d}},
@@ -77,11 +78,8 @@ static const char *missing_shape(const selkie_scene *scene)
     int cells[3];
     const double thinnest = 2.0 * selkie_scene_cells(scene, cells);
     const char *part = NULL;
-    for (int o = 0; !part && o < scene->obstacle_count; o++) {
+    for (int o = 0; !part && o < scene->obstacle_count; o++)
         part = missing_in_shape(&scene->obstacles[o].shape, scene->domain.dimension, thinnest);
-        if (!part && scene->obstacles[o].liquid_friction > 0.0)
-            part = "obstacles with friction";
-    }
     for (int s = 0; !part && s < scene->source_count; s++)
         part = missing_in_shape(&scene->sources[s].shape, scene->domain.dimension, 0.0);
     for (int s = 0; !part && s < scene->drain_count; s++)
@@ -104,9 +102,6 @@ static const char *missing_part(const selkie_scene *scene)
         return "changes during the run";
     if (scene->domain.periodic)
         return "periodic sides";
-    for (int side = 0; side < 2 * scene->domain.dimension; side++)
-        if (scene->domain.liquid_friction[side] > 0.0)
-            return "walls with friction";
     return missing_shape(scene);
 }
 

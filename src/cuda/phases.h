@@ -13,6 +13,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_classify_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_pressure_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_friction_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_move_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_cuda_wall_layer_##dim(sk_step *step, selkie_error *error);                                          \

@@ -21,7 +21,7 @@ typedef struct solid_array {
     size_t bytes;
 } solid_array;
 
-enum { SOLID_ARRAYS = 16 };
+enum { SOLID_ARRAYS = 17 };
 
 static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arrays[SOLID_ARRAYS])
 {
@@ -39,6 +39,7 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
         {(void **)&there->blurred, here->blurred, cells * sizeof(float)},
         {(void **)&there->distance, here->distance, cells * sizeof(float)},
         {(void **)&there->grip, here->grip, cells * sizeof(float)},
+        {(void **)&there->friction, here->friction, cells * sizeof(float)},
         {(void **)&there->no_slip, here->no_slip, cells},
         {(void **)&there->closed, here->closed, cells},
         {(void **)&there->barriers, here->barriers, cells},
@@ -293,7 +294,6 @@ void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays)
     there->block_slot = arrays->block_slot;
     there->obstacles = cuda->solids.obstacles;
     there->bins = cuda->solids.bins;
-    there->friction = NULL;
 
     /* The box around all obstacles during the step, with a margin for the gap. */
     sk_cuda_constants *constants = &cuda->sent->constants;

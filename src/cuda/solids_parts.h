@@ -28,6 +28,13 @@ static __host__ __device__ __noinline__ int sweep_once(const sk_solids *solids, 
     return sk_sweep_path(solids, path, touch);
 }
 
+/* Both are long; they are compiled once. */
+static __host__ __device__ __noinline__ double distance_once(const sk_solids *solids, const double x[3],
+                                                             double normal[3], int *obstacle)
+{
+    return distance_of_solids(solids, x, normal, obstacle);
+}
+
 /* Lies a segment (m) outside of the box around all obstacles? */
 SK_DEVICE int is_clear_of_obstacles(const sk_cuda_constants *constants, const float from[3], const float to[3])
 {

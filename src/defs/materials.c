@@ -290,6 +290,20 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
     return 0;
 }
 
+/* Notes on open sides that domain.periodic joins. */
+static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    static const char *const sides[6] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
+        if (scene->domain.periodic >> (side / 2) & 1 && scene->domain.walls[side] == SELKIE_WALL_OPEN &&
+            (*index)-- == 0) {
+            snprintf(buffer, size, "domain.walls.%s: \"open\" has no effect: domain.periodic joins that side",
+                     sides[side]);
+            return 1;
+        }
+    return 0;
+}
+
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
@@ -297,7 +311,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         snprintf(buffer, size, "transfer: has no effect with discretization sph");
         return 1;
     }
-    if (friction_note(scene, &index, buffer, size))
+    if (friction_note(scene, &index, buffer, size) || seam_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

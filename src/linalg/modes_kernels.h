@@ -21,12 +21,21 @@ SK_KERNEL void sk_mode_row(const float *x, const float *const beside[2 * SELKIE_
 }
 
 /* The flux of a body's modes through a cell, for velocities of the modes. */
-SK_KERNEL double sk_mode_flux(const float *flux, const double *velocity, int rank)
+SK_KERNEL float sk_mode_flux(const float flux[SK_MODES_WIDE], const float velocity[SK_MODES_WIDE])
 {
-    double sum = 0.0;
-    for (int k = 0; k < rank; ++k)
-        sum += (double)flux[k] * velocity[k];
-    return sum;
+    float sum[2] = {0.0f, 0.0f};
+    for (int k = 0; k < SK_MODES_WIDE; k += 2) {
+        sum[0] += flux[k] * velocity[k];
+        sum[1] += flux[k + 1] * velocity[k + 1];
+    }
+    return sum[0] + sum[1];
+}
+
+/* sums += the modes of a cell times its value. */
+SK_KERNEL void sk_mode_add(const float modes[SK_MODES_WIDE], float value, float sums[SK_MODES_WIDE])
+{
+    for (int k = 0; k < SK_MODES_WIDE; ++k)
+        sums[k] += modes[k] * value;
 }
 
 #endif

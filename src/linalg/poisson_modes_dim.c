@@ -6,8 +6,8 @@
  *   z = M r + Z E^-1 (Z^T r - (A' Z)^T M r),
  *
  * from a start with Z^T r = 0. The best space is A^-1 W, the pressure around each moving body: A' and A agree on what
- * is left. Z is the result of a few steps of conjugate gradients for A Z = W. Each step reaches one ring of cells
- * farther, and the last residual gives A Z = W - r. E couples bodies whose cells meet. Its rows are ordered along the
+ * is left. Z is the result of a few steps of conjugate gradients for A Z = W in the cells around the body. The last
+ * residual gives A Z = W - r. E couples bodies whose cells meet. Its rows are ordered along the
  * longest axis of the bodies, and its factor keeps an envelope.
  *
  * Sums run over a body or over a cell in a fixed order: the same bits on any number of threads.
@@ -19,9 +19,11 @@
 #include <stdlib.h>
 #include "linalg/modes_kernels.h"
 
-/* Steps for Z; entries of a larger body get one. Work of the factor (multiplications) above which all do. */
-enum { STEPS = 3, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
+/* Rings of cells around W for A Z; Z itself ends one ring earlier. Bodies of more entries have one. Work of the factor
+ * (multiplications) above which there are fewer. */
+enum { RINGS = 4, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
 #define MOST_WORK 4e7
+_Static_assert(RINGS <= SK_MODES_RINGS, "the rings of a body have no room");
 
 static size_t row_of(const sk_modes *modes, int body)
 {
@@ -45,31 +47,41 @@ static size_t first_cell(size_t count, int thread, int threads)
     return count * (size_t)thread / (size_t)threads;
 }
 
-/* sums = values of a body times x. */
-static void gather(const sk_modes *modes, const sk_mode_list *list, const float (*values)[WIDE], int body,
-                   const float *x, double sums[WIDE])
+/* sums = values of a body times x. Short sums are single, their sum is double. */
+static void gather(const sk_mode_list *list, const float (*values)[WIDE], int body, const float *x, double sums[WIDE])
 {
+    enum { SHORT = 16 };
+    const size_t last = list->first[body + 1];
     for (int k = 0; k < WIDE; ++k)
         sums[k] = 0.0;
-    for (size_t e = list->first[body]; e < list->first[body + 1]; ++e) {
-        const double value = (double)x[modes->cells[list->cell[e]].at];
+    for (size_t from = list->first[body]; from < last; from += SHORT) {
+        const size_t to = from + SHORT < last ? from + SHORT : last;
+        float part[WIDE] = {0.0f};
+        for (size_t e = from; e < to; ++e)
+            sk_mode_add(values[e], x[list->at[e]], part);
         for (int k = 0; k < WIDE; ++k)
-            sums[k] += (double)values[e][k] * value;
+            sums[k] += (double)part[k];
     }
 }
 
 /* x += factor times the list times the velocities of the modes, for a range of cells. */
-static void spread(const sk_modes *modes, const sk_mode_list *list, size_t from, size_t to, const double *velocity,
-                   double factor, float *x)
+static void spread(const sk_modes *modes, const sk_mode_list *list, size_t from, size_t to,
+                   const float (*velocity)[WIDE], float factor, float *x)
 {
     for (size_t c = from; c < to; ++c) {
-        double sum = 0.0;
-        for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n) {
-            const uint32_t e = list->order[n];
-            sum += sk_mode_flux(list->values[e], velocity + row_of(modes, list->body[e]), modes->rank);
-        }
-        x[modes->cells[c].at] += (float)(factor * sum);
+        float sum = 0.0f;
+        for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n)
+            sum += sk_mode_flux(list->by_cell[n], velocity[list->body[list->order[n]]]);
+        x[modes->cells[c].at] += factor * sum;
     }
+}
+
+/* Velocities of the modes in single precision, for spread. */
+static void round_modes(const sk_modes *modes, const double *from, int first, int last)
+{
+    for (int b = first; b < last; ++b)
+        for (int k = 0; k < WIDE; ++k)
+            modes->rounded[b][k] = k < modes->rank ? (float)from[row_of(modes, b) + (size_t)k] : 0.0f;
 }
 
 /* moved = R sums of one body. */
@@ -86,7 +98,7 @@ static void respond(const sk_modes *modes, int body, const double *sums, double 
 static void move_body(sk_modes *modes, int body, const float *x)
 {
     double sums[WIDE];
-    gather(modes, &modes->flux, (const float(*)[WIDE])modes->flux.values, body, x, sums);
+    gather(&modes->flux, (const float(*)[WIDE])modes->flux.values, body, x, sums);
     memcpy(modes->sums + row_of(modes, body), sums, (size_t)modes->rank * sizeof *sums);
     respond(modes, body, sums, modes->moved + row_of(modes, body));
 }
@@ -94,14 +106,17 @@ static void move_body(sk_modes *modes, int body, const float *x)
 double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor)
 {
     double energy = 0.0;
-    const int last = first_body(modes, team.thread + 1, team.threads);
-    for (int b = first_body(modes, team.thread, team.threads); b < last; ++b)
+    const int first = first_body(modes, team.thread, team.threads),
+              last = first_body(modes, team.thread + 1, team.threads);
+    for (int b = first; b < last; ++b)
         move_body(modes, b, x);
+    round_modes(modes, modes->moved, first, last);
     sk_team_wait(team);
     for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
     spread(modes, &modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
-           first_cell(modes->flux.cell_count, team.thread + 1, team.threads), modes->moved, factor, y);
+           first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
+           (float)factor, y);
     sk_team_wait(team);
     return energy;
 }
@@ -173,11 +188,14 @@ static void solve_modes(const sk_modes *modes, double *x)
 static void correct(sk_modes *modes, sk_team team, float *x)
 {
     sk_team_wait(team);
-    if (team.thread == 0)
+    if (team.thread == 0) {
         solve_modes(modes, modes->wanted);
+        round_modes(modes, modes->wanted, 0, modes->body_count);
+    }
     sk_team_wait(team);
     spread(modes, &modes->space, first_cell(modes->space.cell_count, team.thread, team.threads),
-           first_cell(modes->space.cell_count, team.thread + 1, team.threads), modes->wanted, 1.0, x);
+           first_cell(modes->space.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
+           1.0f, x);
 }
 
 void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float *x)
@@ -185,7 +203,7 @@ void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float
     double sums[WIDE];
     const int last = first_body(modes, team.thread + 1, team.threads);
     for (int b = first_body(modes, team.thread, team.threads); b < last; ++b) {
-        gather(modes, &modes->space, (const float(*)[WIDE])modes->space.values, b, r, sums);
+        gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, sums);
         memcpy(modes->wanted + row_of(modes, b), sums, (size_t)modes->rank * sizeof *sums);
     }
     correct(modes, team, x);
@@ -200,8 +218,8 @@ double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, f
 
     /* Z^T r - (A Z)^T z, and the motion of the bodies under z. */
     for (int b = first; b < last; ++b) {
-        gather(modes, &modes->space, (const float(*)[WIDE])modes->space.values, b, r, own);
-        gather(modes, &modes->space, (const float(*)[WIDE])modes->image, b, z, image);
+        gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, own);
+        gather(&modes->space, (const float(*)[WIDE])modes->image, b, z, image);
         move_body(modes, b, z);
         for (int k = 0; k < modes->rank; ++k) {
             modes->residual[row_of(modes, b) + (size_t)k] = own[k];
@@ -362,19 +380,20 @@ static void add_product(const float a[WIDE], const float b[WIDE], int rank, doub
             block[i][j] += (double)a[i] * (double)b[j];
 }
 
-/* W^T Z of the bodies that a body moves. */
-static void find_pairs(sk_modes *modes, int body)
+/* W^T Z of the bodies that a body moves. `number` has room for all bodies. */
+static void find_pairs(sk_modes *modes, int body, uint32_t *number)
 {
     for (size_t n = modes->pair_first[body]; n < modes->pair_first[body + 1]; ++n) {
-        sk_mode_pair *pair = &modes->pairs[n];
-        memset(pair->flux, 0, sizeof pair->flux);
-        for (size_t e = modes->space.first[body]; e < modes->space.first[body + 1]; ++e) {
-            const size_t c = (size_t)modes->space.cell[e];
-            for (size_t m = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
-                 c < modes->flux.cell_count && m < modes->flux.cell_first[c + 1]; ++m)
-                if (modes->flux.body[modes->flux.order[m]] == pair->mover)
-                    add_product(modes->flux.values[modes->flux.order[m]], modes->space.values[e], modes->rank,
-                                pair->flux);
+        memset(modes->pairs[n].flux, 0, sizeof modes->pairs[n].flux);
+        number[modes->pairs[n].mover] = (uint32_t)n;
+    }
+    for (size_t e = modes->space.first[body]; e < modes->space.first[body + 1]; ++e) {
+        const size_t c = (size_t)modes->space.cell[e];
+        for (size_t m = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
+             c < modes->flux.cell_count && m < modes->flux.cell_first[c + 1]; ++m) {
+            const uint32_t other = modes->flux.order[m];
+            add_product(modes->flux.values[other], modes->space.values[e], modes->rank,
+                        modes->pairs[number[modes->flux.body[other]]].flux);
         }
     }
 }
@@ -397,7 +416,7 @@ static void find_rows(sk_modes *modes, int body, double (*blocks)[WIDE][WIDE])
 {
     const int place = modes->place_of[body], first = modes->first_at[body];
     memset(blocks, 0, (size_t)(place - first + 1) * sizeof *blocks);
-    const size_t inner = modes->rings[body].end[modes->rings[body].steps - 1];
+    const size_t inner = modes->rings[body].end[modes->rings[body].count - 1];
     for (size_t e = modes->space.first[body]; e < modes->space.first[body] + inner; ++e) {
         const size_t c = (size_t)modes->space.cell[e];
         for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
@@ -457,18 +476,18 @@ static selkie_code find_space(sk_poisson_solver *solver, int32_t *map, int32_t *
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
     order_bodies(solver, (body_place *)(void *)modes->wanted);
-    for (int steps = STEPS;; --steps) {
+    for (int rings = RINGS;; --rings) {
         space->count = 0;
         for (int b = 0; b < modes->body_count; ++b) {
             const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
             space->first[b] = space->count;
-            SK_TRY(SK_DIM(sk_modes_list_body)(solver, b, own * (size_t)(steps + 1) > MOST_ENTRIES ? 1 : steps, map,
+            SK_TRY(SK_DIM(sk_modes_list_body)(solver, b, own * (size_t)(rings + 1) > MOST_ENTRIES ? 1 : rings, map,
                                               local, error));
         }
         space->first[modes->body_count] = space->count;
         SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver->memory, space, modes->cell_count, error));
         SK_TRY(list_pairs(solver, modes->first_at, error));
-        if (find_envelope(modes) < MOST_WORK || steps == 1)
+        if (find_envelope(modes) < MOST_WORK || rings == 1)
             break;
     }
     SK_TRY(sk_reserve(solver->memory, (void **)&modes->image, &modes->image_capacity, space->count + 1,
@@ -497,6 +516,7 @@ static selkie_code reserve(sk_poisson_solver *solver, const sk_poisson_modes *gi
         {(void **)&modes->pair_first, (bodies + 2) * sizeof(size_t)},
         {(void **)&modes->mover_first, (bodies + 2) * sizeof(size_t)},
         {(void **)&modes->rings, (bodies + 1) * sizeof *modes->rings},
+        {(void **)&modes->rounded, (bodies + 1) * sizeof *modes->rounded},
         {(void **)&modes->body_at, (bodies + 1) * sizeof(int32_t)},
         {(void **)&modes->place_of, (bodies + 1) * sizeof(int32_t)},
         {(void **)&modes->first_at, (bodies + 1) * sizeof(int32_t)},
@@ -542,10 +562,16 @@ static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *er
             SK_DIM(sk_modes_solve)(modes, b, own);
 #pragma omp for schedule(dynamic, 1)
         for (int b = 0; b < modes->body_count; ++b)
-            find_pairs(modes, b);
+            find_pairs(modes, b, own);
 #pragma omp for schedule(dynamic, 1)
         for (int b = 0; b < modes->body_count; ++b)
             find_rows(modes, b, own);
+#pragma omp for schedule(static)
+        for (size_t n = 0; n < modes->space.count; ++n)
+            memcpy(modes->space.by_cell[n], modes->space.values[modes->space.order[n]], sizeof *modes->space.by_cell);
+#pragma omp for schedule(static)
+        for (size_t n = 0; n < modes->flux.count; ++n)
+            memcpy(modes->flux.by_cell[n], modes->flux.values[modes->flux.order[n]], sizeof *modes->flux.by_cell);
     }
     factorise(modes);
     return SELKIE_OK;
@@ -583,6 +609,8 @@ void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
         sk_release(memory, list->cell);
         sk_release(memory, list->body);
         sk_release(memory, list->values);
+        sk_release(memory, list->by_cell);
+        sk_release(memory, list->at);
         sk_release(memory, list->order);
         sk_release(memory, list->cell_first);
     }

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-enum { WIDE = SK_MODES_WIDE };
+/* Steps of conjugate gradients for Z. Those beyond the rings keep to the inner cells. */
+enum { LOCAL_STEPS = 6, WIDE = SK_MODES_WIDE };
 
 /* --- Reading the cells --- */
 
@@ -55,6 +56,8 @@ static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t co
     SK_TRY(sk_reserve(memory, (void **)&list->cell, &list->capacity[0], count, sizeof *list->cell, what, error));
     SK_TRY(sk_reserve(memory, (void **)&list->body, &list->capacity[1], count, sizeof *list->body, what, error));
     SK_TRY(sk_reserve(memory, (void **)&list->values, &list->capacity[2], count, sizeof *list->values, what, error));
+    SK_TRY(sk_reserve(memory, (void **)&list->by_cell, &list->capacity[4], count, sizeof *list->by_cell, what, error));
+    SK_TRY(sk_reserve(memory, (void **)&list->at, &list->capacity[5], count, sizeof *list->at, what, error));
     return sk_reserve(memory, (void **)&list->order, &list->capacity[3], count, sizeof *list->order, what, error);
 }
 
@@ -110,6 +113,7 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
             const size_t to = flux->first[entry->body + 1]++;
             flux->cell[to] = number_of(solver, (size_t)block * SK_BLOCK_CELLS + (size_t)split, map);
             flux->body[to] = entry->body;
+            flux->at[to] = (size_t)block * SK_BLOCK_CELLS + (size_t)split;
             for (int k = 0; k < WIDE; ++k)
                 flux->values[to][k] = k < modes->rank ? entry->flux[k] : 0.0f;
         }
@@ -127,7 +131,7 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
 
 /* Lists the cells of a body: those of W, then ring by ring. `local` has the places of the cells in the list of this
  * body, plus 1, and is 0 again at the end. */
-selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int steps, int32_t *map, int32_t *local,
+selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int rings, int32_t *map, int32_t *local,
                                        selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
@@ -142,8 +146,8 @@ selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int 
 
     /* The neighbours of a ring are the next one. */
     size_t begin = first;
-    modes->rings[body].steps = steps;
-    for (int ring = 0; ring < steps; ++ring) {
+    modes->rings[body].count = rings;
+    for (int ring = 0; ring < rings; ++ring) {
         const size_t end = space->count, most = (end - begin) * SK_SIDES;
         modes->rings[body].end[ring] = end - first;
         SK_TRY(reserve_list(solver->memory, space, end + most + 1, error));
@@ -159,7 +163,7 @@ selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int 
             }
         begin = end;
     }
-    modes->rings[body].end[steps] = space->count - first;
+    modes->rings[body].end[rings] = space->count - first;
 
     /* Places of the neighbours; cells outside the list are the last place, of zeros. */
     const int32_t none = (int32_t)(space->count - first);
@@ -168,6 +172,7 @@ selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int 
     for (size_t e = first; e < space->count; ++e) {
         const sk_mode_cell *cell = &modes->cells[space->cell[e]];
         space->body[e] = body;
+        space->at[e] = cell->at;
         for (int side = 0; side < SK_SIDES; ++side) {
             const int32_t place = cell->face[side] > 0.0f ? local[cell->beside[side]] : 0;
             modes->beside[e][side] = place ? place - 1 : none;
@@ -191,8 +196,10 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
     memset(x, 0, count * sizeof *x);
     memcpy(r, modes->flux.values + modes->flux.first[body], own * sizeof *r);
 
-    for (int step = 0; step < modes->rings[body].steps; ++step) {
-        const size_t reached = modes->rings[body].end[step], next = modes->rings[body].end[step + 1];
+    const int rings = modes->rings[body].count;
+    for (int step = 0; step < LOCAL_STEPS; ++step) {
+        const size_t reached = modes->rings[body].end[step < rings ? step : rings - 1],
+                     next = modes->rings[body].end[step < rings ? step + 1 : rings];
         float before[WIDE], curvature[WIDE] = {0.0f}, turn[WIDE], along[WIDE];
         memcpy(before, rz, sizeof before);
         memset(rz, 0, sizeof rz);
@@ -226,7 +233,7 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
             along[k] = curvature[k] > 0.0f ? rz[k] / curvature[k] : 0.0f;
         for (size_t n = 0; n < next; ++n)
             for (int k = 0; k < WIDE; ++k) {
-                x[n][k] += along[k] * p[n][k];
+                x[n][k] += along[k] * p[n][k]; /* p is 0 beyond the cells that it has reached */
                 r[n][k] -= along[k] * q[n][k];
             }
     }

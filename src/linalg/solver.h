@@ -87,18 +87,20 @@ enum { SK_MODES_RINGS = 4 };
 /* Values of the modes in cells, in the order of the bodies. */
 typedef struct sk_mode_list {
     size_t count;
-    int32_t *cell, *body;           /* [count] */
-    float (*values)[SK_MODES_WIDE]; /* [count] */
-    size_t *first;                  /* [bodies + 1] */
+    int32_t *cell, *body;            /* [count] */
+    size_t *at;                      /* [count] of the cell in the fields of level 0 */
+    float (*values)[SK_MODES_WIDE];  /* [count] */
+    float (*by_cell)[SK_MODES_WIDE]; /* [count] the values in the order of the cells */
+    size_t *first;                   /* [bodies + 1] */
     size_t cell_count;
     size_t *cell_first; /* [cell_count + 1] into order */
     uint32_t *order;    /* [count] the entries by cell */
-    size_t capacity[4], cell_first_capacity;
+    size_t capacity[6], cell_first_capacity;
 } sk_mode_list;
 
 /* Entries of a body up to each ring of cells around it. */
 typedef struct sk_mode_rings {
-    int steps;
+    int count;
     size_t end[SK_MODES_RINGS + 1];
 } sk_mode_rings;
 
@@ -117,6 +119,7 @@ typedef struct sk_modes {
     sk_mode_list flux, space;          /* W, and the deflated space Z */
     float (*image)[SK_MODES_WIDE];     /* [space.count] A Z */
     int32_t (*beside)[2 * SELKIE_DIM]; /* [space.count] places of the neighbours in the list of the same body */
+    float (*rounded)[SK_MODES_WIDE];   /* [bodies] velocities of the modes */
     sk_mode_rings *rings;              /* [bodies] */
     sk_mode_pair *pairs;
     size_t *pair_first, *mover_first; /* [bodies + 1] pairs of a body; of a mover, into by_mover */
@@ -173,9 +176,9 @@ double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, f
 /* W in the order of the bodies, from entries in the order of the cells. `map` gets the numbers of the cells, plus 1. */
 selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, int32_t *map,
                                        selkie_error *error);
-/* Lists the cells of a body: those of W, then `steps` rings around them. `local` has the places of the cells in the
+/* Lists the cells of a body: those of W, then some rings around them. `local` has the places of the cells in the
  * list of this body, plus 1, and is 0 again at the end. */
-selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int steps, int32_t *map, int32_t *local,
+selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int rings, int32_t *map, int32_t *local,
                                        selkie_error *error);
 /* The entries of a list by cell; those of a cell follow the bodies. Cells up to `cell_count` have entries. */
 selkie_code SK_DIM(sk_modes_order_by_cell)(sk_memory *memory, sk_mode_list *list, size_t cell_count,

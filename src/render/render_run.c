@@ -18,6 +18,7 @@
 #include "io/table_file.h"
 #include "render/film.h"
 #include "render/picture.h"
+#include "world/scene_changes.h"
 
 enum { path_size = 4096 };
 
@@ -112,6 +113,29 @@ static int up_to_date(const run_renderer *r, const char *particles, const char *
     sk_picture_size(r->stage, &r->picture, &wanted_width, &wanted_height);
     return sk_image_png_size(picture, &width, &height, NULL) == SELKIE_OK && width == wanted_width &&
            height == wanted_height;
+}
+
+/* The step of a frame, from the table of the bodies; -1 if it is not there. */
+static int64_t step_of_frame(const run_renderer *r, int64_t frame)
+{
+    const double *frames = r->bodies ? sk_table_column(r->bodies, "frame") : NULL,
+                 *steps = r->bodies ? sk_table_column(r->bodies, "step") : NULL;
+    for (int64_t row = 0; frames && steps && row < r->bodies->row_count; ++row)
+        if (frames[row] == (double)frame)
+            return (int64_t)steps[row];
+    return -1;
+}
+
+/* Bodies and obstacles that came or went before a frame. Frames are drawn in their order. */
+static selkie_code change_solids(run_renderer *r, int64_t frame, selkie_error *error)
+{
+    int changed;
+    SK_TRY(sk_scene_change_solids(r->scene, step_of_frame(r, frame), &changed, error));
+    if (!changed)
+        return SELKIE_OK;
+    sk_stage_destroy(r->stage);
+    r->stage = NULL;
+    return sk_stage_create(r->scene, &r->stage, error);
 }
 
 /* The bodies of a frame, from their table; bodies that it lacks keep the poses of the scene. */
@@ -313,8 +337,10 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path)) &&
                    (!sk_file_exists(droplets) || up_to_date(r, droplets, path)) &&
                    (!sk_file_exists(dye) || up_to_date(r, dye, path));
-        if (!skip)
+        if (!skip) {
+            SK_TRY(change_solids(r, file->number, error));
             SK_TRY(draw_frame(r, file, path, error));
+        }
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};
         SK_TRY(report(r, &progress, error));
     }
@@ -371,13 +397,14 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
                        path);
 
     /* Poses of bodies. */
-    if (r->scene->body_count) {
+    const int most_bodies = r->scene->body_count + r->scene->change_count;
+    if (most_bodies) {
         SK_TRY(join_path(path, r->folder, "bodies.csv", error));
         if (sk_file_exists(path))
             SK_TRY(sk_table_read(path, &r->bodies, error));
-        r->poses = sk_allocate_zeroed(NULL, ((size_t)r->scene->body_count + 1) * sizeof *r->poses);
+        r->poses = sk_allocate_zeroed(NULL, ((size_t)most_bodies + 1) * sizeof *r->poses);
         if (!r->poses)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, r->scene->body_count);
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, most_bodies);
     }
 
     /* Stage and options. */

@@ -15,6 +15,7 @@
 #include "geom/shape.h"
 #include "rigid/rigid.h"
 #include "world/change_bodies.h"
+#include "world/scene_changes.h"
 #include "world/world_internal.h"
 
 static const double degrees_per_radian = 57.295779513082320877;
@@ -222,6 +223,23 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
     /* A new source begins now, with a filled shape. */
     if (change->kind == SELKIE_CHANGE_SOURCE && *list.count > before && ((selkie_source_def *)own)->start < time)
         ((selkie_source_def *)own)->start = time;
+    return SELKIE_OK;
+}
+
+selkie_code sk_scene_change_solids(selkie_scene *scene, int64_t step, int *changed, selkie_error *error)
+{
+    *changed = 0;
+    while (scene->change_count && scene->changes->step < step) {
+        const selkie_change_def *change = scene->changes;
+        const int removes = change->kind == SELKIE_CHANGE_REMOVE &&
+                            (change->list == SELKIE_LIST_BODIES || change->list == SELKIE_LIST_OBSTACLES);
+        if (removes || change->kind == SELKIE_CHANGE_BODY || change->kind == SELKIE_CHANGE_OBSTACLE) {
+            SK_TRY(edit(scene, change, 0.0, error)); /* their time does not matter */
+            *changed = 1;
+        }
+        scene->changes++;
+        scene->change_count--;
+    }
     return SELKIE_OK;
 }
 

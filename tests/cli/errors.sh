@@ -152,6 +152,29 @@ else
     bad "a solve that does not converge: exit code $code: $(cat .error)"
 fi
 
+# --- Tables of motions and flows: the key, the file, the value, and what would be right
+cat >moved.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "resolution": 16}, "time": {"end": 0.1},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [1, 0.3]}}],
+ "obstacles": [{"shape": {"type": "box", "min": [0.4, 0], "max": [0.5, 0.5]}, "motion_file": "motion.csv"}]}
+SCENE
+key='obstacles\[0\].motion_file: motion.csv:'
+expect "a motion file that is missing" 2 "$key cannot be opened" check moved.json
+printf 'time,x\n0,0\n1,0.1\n0.5,0.2\n' >motion.csv
+expect "times that go back" 2 "$key row 3: the time 0.5 s must be after the one before, 1 s" check moved.json
+expect "times that go back, in a run" 2 "$key row 3: the time 0.5 s" run moved.json --out moved
+printf 'time,q\n0,0\n' >motion.csv
+expect "a column that is none" 2 "$key the columns are time, q: they must be time and some of x" check moved.json
+printf 'time,x\n0,0\n1,far\n' >motion.csv
+expect "a word for a number" 2 "$key line 3: \"far\" in the column \"x\" must be a finite number" check moved.json
+printf 'time,x\n0,0\n1\n' >motion.csv
+expect "a short line" 2 "$key line 3: \"1\": a line must have 2 numbers" check moved.json
+printf 'time,x\n' >motion.csv
+expect "a motion file without rows" 2 "$key has no numbers" check moved.json
+printf 'time,x\n0,0\n1,0.1\n' >motion.csv
+expect "a flow file that is missing" 2 "liquids\[0\].flow.file: flow.csv: cannot be opened" check moved.json \
+    --set 'liquids[0].flow={"type": "file", "file": "flow.csv"}'
+
 # --- The other commands
 expect "plot of nothing" 2 "no such folder" plot nowhere
 expect "plot of a folder without a run" 2 "stats.csv" plot full

@@ -147,7 +147,7 @@ static void oscillation_2d(void **state)
 static void oscillation_3d(void **state)
 {
     (void)state;
-    oscillation(3, 7.0, 0.2);
+    oscillation(3, 7.0, 0.3);
 }
 
 /* A square drop, from rest, with the steps that the program chooses. */

@@ -406,6 +406,7 @@ static void obstacles(int dimension, selkie_volume volume, int steps)
     for (int d = 0; d < dimension; d++)
         two[0].center[d] = two[0].shape.center[d];
     two[1].velocity[0] = -0.6;
+    two[1].liquid_friction = scene.domain.liquid_friction[2] = 0.3;
     selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
     for (int n = 0; n < steps; n++) {
         take_steps(plain, 1);

@@ -29,6 +29,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
                                              n < 2 ? step->dimension * step->dimension : 1, 0) != NULL;
     if (!enough)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory for %d materials and attributes", count);
+    mpm->own = (sk_lagging){.count = SK_MPM_OWN, .names = sk_mpm_own};
     mpm->material_count = count;
     for (int m = 0; m < count; m++) {
         mpm->materials[m] = sk_elastic_material_of(step, m);
@@ -87,7 +88,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
     (void)error;
-    sk_mpm_settle(step);
+    sk_lagging_settle(step, &sk_mpm_of(step)->own);
     step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
     step->counted_volume = step->surface_volume = step->kernel_volume;
     return SELKIE_OK;
@@ -101,35 +102,18 @@ static void destroy(sk_step *step)
     sk_release(step->memory, mpm->materials);
     sk_release(step->memory, mpm->tiles);
     sk_release(step->memory, mpm->nodes);
-    sk_release(step->memory, mpm->order);
-    sk_release(step->memory, mpm->identity);
+    sk_lagging_release(step, &mpm->own);
     sk_release(step->memory, mpm);
 }
 
-void sk_mpm_swap(sk_step *step)
+selkie_code sk_mpm_sort_2d(sk_step *step, selkie_error *error)
 {
-    for (int n = 0; n < SK_MPM_OWN; n++) {
-        sk_attribute *attribute = sk_particles_find_attribute(&step->particles, sk_mpm_own[n]);
-        uint32_t *data = attribute->data;
-        attribute->data = attribute->spare;
-        attribute->spare = data;
-    }
-    sk_mpm_of(step)->lags = 0;
+    return sk_lagging_sort_2d(step, &sk_mpm_of(step)->own, error);
 }
 
-void sk_mpm_settle(sk_step *step)
+selkie_code sk_mpm_sort_3d(sk_step *step, selkie_error *error)
 {
-    const sk_mpm *mpm = sk_mpm_of(step);
-    if (!mpm->lags)
-        return;
-    for (int n = 0; n < SK_MPM_OWN; n++) {
-        const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, sk_mpm_own[n]);
-        const size_t width = (size_t)attribute->components;
-        for (int64_t p = 0; p < step->particles.count; p++)
-            memcpy(attribute->spare + (size_t)p * width, attribute->data + mpm->order[p] * width,
-                   width * sizeof *attribute->data);
-    }
-    sk_mpm_swap(step);
+    return sk_lagging_sort_3d(step, &sk_mpm_of(step)->own, error);
 }
 
 /* Pressure waves cross a part of a cell in a step. */

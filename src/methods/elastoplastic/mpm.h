@@ -7,8 +7,7 @@
  * Points of a block add to a tile of the block's own: its nodes and a halo of one. A node then adds up the tiles that
  * hold it in the order of the blocks, so that results do not depend on threads.
  *
- * Points change cells in many steps, and own attributes are most of their bytes. `sort` moves the records and notes
- * where their attributes lie; `to_grid` and `to_points` read them there and write them in the new order.
+ * Attributes lag behind the sort (lagging.h): `to_grid` and `to_points` write them in the new order.
  *
  * Attributes of points: `deformation` (F - 1 of the elastic deformation gradient F, row-major: new points are at rest),
  * `velocity_gradient` (1/s), `plastic_strain`, `plastic_volume` (see sk_plastic_state), `stress` (Pa, equivalent).
@@ -16,7 +15,7 @@
 #ifndef SK_METHODS_MPM_H
 #define SK_METHODS_MPM_H
 
-#include "methods/method.h"
+#include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_mpm;
 
@@ -34,10 +33,7 @@ typedef struct sk_mpm {
     float (*tiles)[4];                     /* [particle blocks][tile nodes] momentum and mass of a block's points */
     float (*nodes)[4];                     /* [blocks][cells] velocity (m/s) and mass, over the mass of a point */
     size_t tile_capacity, node_capacity;
-    int lags;           /* do own attributes lag behind the sort of the records? */
-    uint32_t *order;    /* [particles] rows of own attributes, while they lag */
-    uint32_t *identity; /* [particles] 0, 1, 2 .. */
-    size_t order_capacity, identity_capacity, counted;
+    sk_lagging own; /* attributes (sk_mpm_own) */
 } sk_mpm;
 
 /* Attributes that mpm adds to the points. */
@@ -48,11 +44,6 @@ static inline sk_mpm *sk_mpm_of(const sk_step *step)
 {
     return sk_step_state(step, &sk_method_mpm);
 }
-
-/* Sorts own attributes as the records are, if they lag. */
-void sk_mpm_settle(sk_step *step);
-/* Exchanges the copies of own attributes, and nothing lags. */
-void sk_mpm_swap(sk_step *step);
 
 #define SK_MPM_PHASES(dim)                                                                                             \
     selkie_code sk_mpm_sort_##dim(sk_step *step, selkie_error *error);                                                 \

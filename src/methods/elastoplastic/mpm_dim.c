@@ -33,10 +33,10 @@ typedef struct gift {
 } gift;
 
 /* The axes, velocity, affine part and stress of a group. `mass` is zero in idle lanes. */
-static void make_gift(const sk_mpm_giving *giving, const float centre[3], const sk_mpm_rows *rows,
-                      const sk_mpm_rows *sources, f4 mass, const f4 push[SK_SYMMETRIC], gift *to)
+static void make_gift(const sk_mpm_giving *giving, const float centre[3], const sk_point_rows *rows,
+                      const sk_point_rows *sources, f4 mass, const f4 push[SK_SYMMETRIC], gift *to)
 {
-    sk_mpm_records records;
+    sk_lane_records records;
     sk_mpm_axis axes[SELKIE_DIM];
     f4 affine[SK_MPM_MATRIX];
     sk_load_records(giving->points.records, rows, &records);
@@ -130,7 +130,7 @@ static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32
     gift gifts[MOST_GROUPS];
     int count = 0;
     for (uint32_t p = begin; p < end; p += SK_LANES) {
-        const sk_mpm_rows rows = sk_mpm_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
+        const sk_point_rows rows = sk_point_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
         f4 push[SK_SYMMETRIC], mass;
         sk_mpm_fetch(&giving->points, giving->points.now.deformation, p);
         sk_mpm_fetch(&giving->points, giving->points.now.affine, p);
@@ -267,7 +267,7 @@ INLINE void deform(const f4 gradient[SK_MPM_MATRIX], f4 deformation[SK_MPM_MATRI
 
 /* Velocity, affine part and deformation of a group. `first` is the first node of its cell. */
 INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const velocity_tile *tile, int first,
-                       const sk_mpm_rows *rows, sk_mpm_records *records)
+                       const sk_point_rows *rows, sk_lane_records *records)
 {
     const sk_mpm_points *points = &taking->points;
     const float factor = 4.0f * taking->per_cell, time = taking->moving.dt * taking->per_cell;
@@ -286,7 +286,7 @@ INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const
         gradient[n] *= time;
     }
     sk_store_matrices(points->next.affine, rows, affine);
-    const sk_mpm_rows sources = sk_mpm_sources(points, rows);
+    const sk_point_rows sources = sk_mpm_sources(points, rows);
     sk_mpm_fetch(points, points->now.deformation, rows->at[0]);
     sk_load_matrices(points->now.deformation, &sources, deformation);
     deform(gradient, deformation);
@@ -306,11 +306,11 @@ static void take_block(const sk_mpm_taking *taking, int block)
             continue;
         sk_mpm_centre(taking->grid, block, cell, centre);
         for (uint32_t p = start[cell]; p < start[cell + 1]; p += SK_LANES) {
-            const sk_mpm_rows rows = sk_mpm_rows_of(p, start[cell + 1]);
-            sk_mpm_records records;
+            const sk_point_rows rows = sk_point_rows_of(p, start[cell + 1]);
+            sk_lane_records records;
             sk_load_records(taking->points.records, &rows, &records);
             take_group(taking, centre, &tile, sk_mpm_first_node(cell), &rows, &records);
-            sk_mpm_move_group(taking, block, &rows, &records, &lane_sums, &sums);
+            sk_move_group(&taking->moving, block, &rows, &records, taking->points.records, &lane_sums, &sums);
         }
     }
     sk_add_lane_sums(&lane_sums, &sums);
@@ -325,6 +325,6 @@ selkie_code SK_DIM(sk_mpm_to_points)(sk_step *step, selkie_error *error)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
         take_block(&taking, block);
     if (taking.points.order)
-        sk_mpm_swap(step);
+        sk_lagging_swap(step, &sk_mpm_of(step)->own);
     return sk_end_moving(step, &taking.moving, error);
 }

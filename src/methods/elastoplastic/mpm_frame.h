@@ -59,9 +59,9 @@ SK_MPM_INLINE sk_mpm_points sk_mpm_points_of(const sk_step *step)
     const sk_mpm *mpm = sk_mpm_of(step);
     return (sk_mpm_points){.records = step->particles.records,
                            .material = material ? material->data : NULL,
-                           .order = mpm->lags ? mpm->order : NULL,
+                           .order = mpm->own.lags ? mpm->own.order : NULL,
                            .now = sk_mpm_attributes_of(step, 0),
-                           .next = sk_mpm_attributes_of(step, mpm->lags)};
+                           .next = sk_mpm_attributes_of(step, mpm->own.lags)};
 }
 
 /* First of the 3^dimension nodes of a cell's points, in the tile of its block. */

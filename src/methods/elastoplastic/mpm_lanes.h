@@ -1,31 +1,14 @@
-/* Points of one cell as lanes: their records, matrices and splines. For files compiled per dimension.
- *
- * A group is up to four points of a cell. Idle lanes repeat the last point: what they store is stored there twice.
- */
+/* Matrices and splines of points of one cell as lanes. For files compiled per dimension. */
 #ifndef SK_METHODS_MPM_LANES_H
 #define SK_METHODS_MPM_LANES_H
 
-#include "methods/elastoplastic/elastic_lanes.h"
 #include "methods/elastoplastic/mpm_frame.h"
-
-/* Rows of a group's points in arrays of records or attributes. */
-typedef struct sk_mpm_rows {
-    int count; /* points, 1 to SK_LANES */
-    size_t at[SK_LANES];
-} sk_mpm_rows;
-
-SK_LANES_INLINE sk_mpm_rows sk_mpm_rows_of(uint32_t p, uint32_t end)
-{
-    sk_mpm_rows rows = {.count = end - p < SK_LANES ? (int)(end - p) : SK_LANES};
-    for (int l = 0; l < SK_LANES; l++)
-        rows.at[l] = p + (size_t)(l < rows.count ? l : rows.count - 1);
-    return rows;
-}
+#include "methods/elastoplastic/point_lanes.h"
 
 /* Rows of the attributes of the points in the rows `rows`. */
-SK_LANES_INLINE sk_mpm_rows sk_mpm_sources(const sk_mpm_points *points, const sk_mpm_rows *rows)
+SK_LANES_INLINE sk_point_rows sk_mpm_sources(const sk_mpm_points *points, const sk_point_rows *rows)
 {
-    sk_mpm_rows sources = *rows;
+    sk_point_rows sources = *rows;
     for (int l = 0; points->order && l < SK_LANES; l++)
         sources.at[l] = points->order[rows->at[l]];
     return sources;
@@ -41,68 +24,10 @@ SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matr
             __builtin_prefetch(matrices + (size_t)points->order[p + AHEAD - SK_LANES + l] * SK_MPM_MATRIX);
 }
 
-/* All ones in the lanes of points. */
-SK_LANES_INLINE sk_lane_mask sk_mpm_busy(const sk_mpm_rows *rows)
-{
-    return (sk_lane_mask){0, 1, 2, 3} < rows->count;
-}
-
-/* --- Rows and columns --- */
-
-/* Four rows of four as four columns; its own inverse. */
-SK_LANES_INLINE void sk_transpose(f4 r[4])
-{
-    const f4 a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5), b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    const f4 c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5), d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-}
-
-/* Columns `first` to `first` + 3 of rows of `width` floats. */
-SK_LANES_INLINE void sk_load_columns(const float *from, int width, int first, const sk_mpm_rows *rows, f4 columns[4])
-{
-    for (int l = 0; l < SK_LANES; l++)
-        columns[l] = f4_load(from + rows->at[l] * (size_t)width + first);
-    sk_transpose(columns);
-}
-
-SK_LANES_INLINE void sk_store_columns(float *to, int width, int first, const sk_mpm_rows *rows, const f4 columns[4])
-{
-    f4 row[4] = {columns[0], columns[1], columns[2], columns[3]};
-    sk_transpose(row);
-    for (int l = 0; l < SK_LANES; l++)
-        f4_store(to + rows->at[l] * (size_t)width + first, row[l]);
-}
-
-SK_LANES_INLINE f4 sk_load_column(const float *from, int width, int column, const sk_mpm_rows *rows)
-{
-    const float *first = from + column;
-    const size_t w = (size_t)width;
-    return (f4){first[rows->at[0] * w], first[rows->at[1] * w], first[rows->at[2] * w], first[rows->at[3] * w]};
-}
-
-SK_LANES_INLINE void sk_store_column(float *to, int width, int column, const sk_mpm_rows *rows, f4 values)
-{
-    for (int l = 0; l < SK_LANES; l++)
-        to[rows->at[l] * (size_t)width + (size_t)column] = values[l];
-}
-
-/* A number for each point of rows in a row. */
-SK_LANES_INLINE void sk_store_number(float *to, const sk_mpm_rows *rows, f4 values)
-{
-    float *first = to + rows->at[0];
-    if (rows->count == SK_LANES) {
-        f4_store(first, values);
-        return;
-    }
-    for (int l = 0; l < rows->count; l++)
-        first[l] = values[l];
-}
+/* --- Matrices --- */
 
 /* Matrices of the points, row-major. */
-SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_mpm_rows *rows, f4 matrix[SK_MPM_MATRIX])
+SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *rows, f4 matrix[SK_MPM_MATRIX])
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
         sk_load_columns(from, SK_MPM_MATRIX, n, rows, matrix + n);
@@ -110,29 +35,12 @@ SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_mpm_rows *rows
         matrix[SK_MPM_MATRIX - 1] = sk_load_column(from, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows);
 }
 
-SK_LANES_INLINE void sk_store_matrices(float *to, const sk_mpm_rows *rows, const f4 matrix[SK_MPM_MATRIX])
+SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, const f4 matrix[SK_MPM_MATRIX])
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
         sk_store_columns(to, SK_MPM_MATRIX, n, rows, matrix + n);
     if (SELKIE_DIM == 3)
         sk_store_column(to, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows, matrix[SK_MPM_MATRIX - 1]);
-}
-
-/* Records: position, velocity, id and flags. */
-typedef struct sk_mpm_records {
-    f4 column[8];
-} sk_mpm_records;
-
-SK_LANES_INLINE void sk_load_records(const sk_particle *from, const sk_mpm_rows *rows, sk_mpm_records *records)
-{
-    sk_load_columns(sk_particle_floats(from), 8, 0, rows, records->column);
-    sk_load_columns(sk_particle_floats(from), 8, 4, rows, records->column + 4);
-}
-
-SK_LANES_INLINE void sk_store_records(sk_particle *to, const sk_mpm_rows *rows, const sk_mpm_records *records)
-{
-    sk_store_columns(sk_particle_floats(to), 8, 0, rows, records->column);
-    sk_store_columns(sk_particle_floats(to), 8, 4, rows, records->column + 4);
 }
 
 /* --- Splines along an axis --- */

@@ -37,7 +37,7 @@ static void give_block(const sk_mpm_giving *giving, int block)
 selkie_code SK_DIM(sk_mpm_to_grid_plain)(sk_step *step, selkie_error *error)
 {
     sk_mpm_giving giving;
-    sk_mpm_settle(step);
+    sk_lagging_settle(step, &sk_mpm_of(step)->own);
     SK_TRY(sk_mpm_begin_giving(step, &giving, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
@@ -81,7 +81,7 @@ static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int c
 selkie_code SK_DIM(sk_mpm_to_points_plain)(sk_step *step, selkie_error *error)
 {
     sk_mpm_taking taking;
-    sk_mpm_settle(step);
+    sk_lagging_settle(step, &sk_mpm_of(step)->own);
     SK_TRY(sk_mpm_begin_taking(step, &taking, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++) {

@@ -10,6 +10,7 @@
 #include "methods/reduced/domain.h"
 #include "methods/reduced/drawn.h"
 #include "methods/reduced/reduced.h"
+#include "rigid/rigid.h"
 
 static int is_periodic(const selkie_scene *scene, int d)
 {
@@ -251,6 +252,21 @@ static selkie_code check_file(const sk_step *step, selkie_error *error)
     return code;
 }
 
+/* A check comes before there are bodies: they are made and forgotten again. */
+static selkie_code check_bodies(const sk_step *step, const sk_reduced_box *box, selkie_error *error)
+{
+    if (step->rigid || !step->scene->body_count || !sk_rigid_available())
+        return sk_swim_check(step, box, error);
+    sk_rigid rigid;
+    sk_step with = *step;
+    with.rigid = &rigid;
+    selkie_code code = sk_rigid_init(&rigid, step->scene, &step->solids, step->memory, error);
+    if (code == SELKIE_OK)
+        code = sk_swim_check(&with, box, error);
+    sk_rigid_free(&rigid);
+    return code;
+}
+
 selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
 {
     if (has_file(step->scene))
@@ -263,7 +279,7 @@ selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
     if (code == SELKIE_OK)
         code = check_cells(&s, error);
     if (code == SELKIE_OK)
-        code = sk_swim_check(step, &box, error);
+        code = check_bodies(step, &box, error);
     sk_reduced_spectrum_free(&s);
     return code;
 }

@@ -12,7 +12,7 @@
  * diagonal of the pressure system there, 1/m2. */
 static void measure_lattice(const sk_step *step, sk_sph *sph)
 {
-    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     double factor = sk_sph_kernel_factor(wendland, dimension, sph->support);
     int reach = (int)ceil(sph->support / sph->spacing);
     double sum = 0.0, squares = 0.0;
@@ -35,7 +35,7 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
  * Acceleration in a shear flow u(y) is then sum f x^2 y^2 / 2 u'', which sets the strength. */
 static void measure_viscosity(const sk_step *step, sk_sph *sph)
 {
-    const int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    const int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     const double scale = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     const double s2 = sph->spacing * sph->spacing, softening = SK_SPH_SOFTENING * sph->support * sph->support;
     const int reach = (int)ceil(sph->support / sph->spacing);
@@ -83,7 +83,7 @@ static void measure_viscosity(const sk_step *step, sk_sph *sph)
  * slope times the spacing. */
 static void measure_layers(const sk_step *step, const sk_sph *sph, double *value, double *slope)
 {
-    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     double factor = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     *value = *slope = 0.0;
@@ -135,7 +135,7 @@ static sk_sph_wall_kernel make_wall_kernel(const sk_step *step, const sk_sph *sp
  */
 static void measure_corners(const sk_step *step, sk_sph *sph)
 {
-    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     double factor = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     double two = 0.0, three = 0.0, one, slope;

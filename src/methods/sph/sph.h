@@ -163,6 +163,14 @@ typedef struct sk_sph {
     int compressed_steps; /* consecutive steps of a fixed length that left far too high a density */
 } sk_sph;
 
+/* Does the scene use Wendland's kernel? `auto` takes it in 3D: with the cubic spline particles at rest pair up there
+ * and keep moving. In 2D the cubic spline conserves energy better. Liquid boundaries stop fast jets better with it. */
+static inline int sk_sph_is_wendland(const selkie_scene *scene)
+{
+    return scene->sph.kernel == SELKIE_SPH_WENDLAND ||
+           (scene->sph.kernel == SELKIE_SPH_KERNEL_AUTO && scene->domain.dimension == 3 && !scene->object_count);
+}
+
 selkie_code sk_sph_create(sk_step *step, selkie_error *error);
 void sk_sph_destroy(sk_step *step);
 /* Reserves the arrays for the current particles; looks up the attribute again. */
