@@ -71,11 +71,13 @@ export function takeBytes(connection, data) {
   else if (magic === 0x534b5031) connection.tell("sketch", readSketch(data));
 }
 
-/** "SKF1": header of 64 bytes, poses, positions, speeds, and where a scene has several materials those. */
+/** "SKF1": header of 64 bytes, poses, positions, speeds, materials where a scene has several, velocities where steps
+ * take long. */
 export function readFrame(data) {
   const view = new DataView(data);
   const count = view.getUint32(4, true), dimension = view.getUint32(8, true), poses = view.getUint32(12, true);
   const positions = 64 + 48 * poses, speeds = positions + 2 * dimension * count;
+  const flags = view.getUint32(60, true), velocities = speeds + count * (flags & 1 ? 2 : 1);
   return {
     count, dimension,
     number: view.getUint32(16, true), solids: view.getUint32(20, true), scene: view.getUint32(56, true),
@@ -84,7 +86,8 @@ export function readFrame(data) {
     poses: new Float32Array(data, 64, 12 * poses),
     positions: new Uint16Array(data, positions, dimension * count),
     speeds: new Uint8Array(data, speeds, count),
-    materials: view.getUint32(60, true) & 1 ? new Uint8Array(data, speeds + count, count) : null,
+    materials: flags & 1 ? new Uint8Array(data, speeds + count, count) : null,
+    velocities: flags & 2 ? new Int8Array(data, velocities, dimension * count) : null,
   };
 }
 

@@ -147,6 +147,7 @@ function draw(time) {
   requestAnimationFrame(draw);
   const frame = unseen;
   unseen = null;
+  view.between.isOff = !!film.pictures; // pictures of frames are those of their times
   if (frame) {
     view.setFrame(frame);
     game.takeFrame(frame);
@@ -154,7 +155,7 @@ function draw(time) {
     frameTimes.push(time);
     frameTimes = frameTimes.filter((t) => t > time - 1500);
   }
-  if (frame || isDirty || pointer.isActive()) {
+  if (frame || isDirty || pointer.isActive() || view.between.isOn()) {
     view.draw();
     page.overlay.draw();
     film.take(frame);

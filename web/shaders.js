@@ -19,7 +19,9 @@ const particleVertex = head + `
 layout(location = 0) in vec3 position;
 layout(location = 1) in float speed;
 layout(location = 2) in float material;
+layout(location = 3) in vec3 velocity;
 uniform vec3 size;
+uniform float back; /* m of the fastest: how far before its end the step is shown */
 uniform mat4 view, projection;
 uniform float radius, pixels, speedScale;
 out float shade;
@@ -27,7 +29,7 @@ out vec3 center;
 flat out int kind;
 void main() {
   kind = int(material);
-  vec4 eye = view * vec4(position * size, 1.0);
+  vec4 eye = view * vec4(clamp(position * size - velocity * back, vec3(0.0), size), 1.0);
   gl_Position = projection * eye;
   gl_PointSize = max(1.0, radius * pixels * projection[1][1] / gl_Position.w);
   shade = speed * speedScale;

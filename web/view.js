@@ -1,5 +1,6 @@
 // The live view: particles by speed or as water, solids, the box of the domain. Raw WebGL 2.
 import { Camera, vector } from "./camera.js";
+import { Between } from "./between.js";
 import { Program, Target } from "./gl.js";
 import * as shaders from "./shaders.js";
 
@@ -17,11 +18,13 @@ export class View {
     this.frame = null;
     this.solids = [];
     this.solidsNumber = 0;
+    this.between = new Between();
     this.programs = Object.fromEntries(Object.entries(shaders).map(([name, source]) => [name, new Program(gl, source)]));
     this.particles = gl.createVertexArray();
     this.positionBuffer = gl.createBuffer();
     this.speedBuffer = gl.createBuffer();
     this.materialBuffer = gl.createBuffer();
+    this.velocityBuffer = gl.createBuffer();
     this.nothing = gl.createVertexArray();
     if (this.hasFloats) this.makeTargets();
   }
@@ -58,6 +61,7 @@ export class View {
 
   setFrame(frame) {
     const gl = this.gl;
+    this.between.take(this.frame, frame);
     this.frame = frame;
     gl.bindVertexArray(this.particles);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.positionBuffer);
@@ -69,6 +73,7 @@ export class View {
     gl.enableVertexAttribArray(1);
     gl.vertexAttribPointer(1, 1, gl.UNSIGNED_BYTE, true, 0, 0);
     this.setMaterials(frame.materials);
+    this.setVelocities(frame);
     gl.bindVertexArray(null);
   }
 
@@ -83,6 +88,19 @@ export class View {
     gl.bufferData(gl.ARRAY_BUFFER, materials, gl.STREAM_DRAW);
     gl.enableVertexAttribArray(2);
     gl.vertexAttribPointer(2, 1, gl.UNSIGNED_BYTE, false, 0, 0);
+  }
+
+  setVelocities({ velocities, dimension }) {
+    const gl = this.gl;
+    if (!velocities) {
+      gl.disableVertexAttribArray(3);
+      gl.vertexAttrib3f(3, 0, 0, 0);
+      return;
+    }
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.velocityBuffer);
+    gl.bufferData(gl.ARRAY_BUFFER, velocities, gl.STREAM_DRAW);
+    gl.enableVertexAttribArray(3);
+    gl.vertexAttribPointer(3, dimension, gl.BYTE, true, 0, 0);
   }
 
   // --- Geometry ---
@@ -139,7 +157,7 @@ export class View {
   poseOf(index) {
     const frame = this.frame;
     if (!frame || frame.solids !== this.solidsNumber || frame.poses.length < 12 * (index + 1)) return still;
-    return frame.poses.subarray(12 * index, 12 * index + 12);
+    return this.between.pose(frame.poses.subarray(12 * index, 12 * index + 12), index);
   }
 
   /** Where the middle of a solid is now. */
@@ -196,7 +214,7 @@ export class View {
   drawParticles(program, radius) {
     const gl = this.gl;
     program.use({ ...this.shared, size: this.frame.size, radius, speedScale: this.speedScale(), dimension: this.scene.dimension,
-      byMaterial: Number(this.style === "material") });
+      byMaterial: Number(this.style === "material"), back: this.between.back() * this.frame.speedScale });
     gl.bindVertexArray(this.particles);
     gl.drawArrays(gl.POINTS, 0, this.frame.count);
   }

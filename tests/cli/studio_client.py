@@ -226,7 +226,9 @@ class Frame:
         self.poses = [struct.unpack_from("<12f", data, 64 + 48 * i) for i in range(self.solids)]
         end = at + 2 * self.dimension * self.count
         flags, = struct.unpack_from("<I", data, 60)
-        assert len(data) == end + (2 if flags & 1 else 1) * self.count, (len(data), end, self.count)
+        self.has_velocities = bool(flags & 2)
+        beyond = 1 + (flags & 1) + (self.dimension if flags & 2 else 0)
+        assert len(data) == end + beyond * self.count, (len(data), end, self.count)
         self.data, self.start, self.end = data, at, end
 
     @property
@@ -238,5 +240,10 @@ class Frame:
         return self.data[self.end:self.end + self.count]
 
     @property
+    def velocities(self):
+        size = self.dimension * self.count if self.has_velocities else 0
+        return struct.unpack_from(f"<{size}b", self.data, len(self.data) - size)
+
+    @property
     def materials(self):
-        return self.data[self.end + self.count:]
+        return self.data[self.end + self.count:self.end + 2 * self.count]

@@ -223,13 +223,31 @@ static void put_particles(unsigned char *positions, unsigned char *speeds, const
     }
 }
 
+/* Velocities as a signed byte an axis, 127 = `scale`. */
+static void put_velocities(signed char *out, const studio_view *view, float scale)
+{
+    const int dimension = view->scene->domain.dimension;
+    const float unit = 127.0f / scale;
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < view->count; p++) {
+        const float *velocity = (const float *)(const void *)((const char *)view->velocity + (size_t)p * view->stride);
+        for (int d = 0; d < dimension; d++) {
+            float value = velocity[d] * unit;
+            value = value > -127.0f ? value : -127.0f;
+            out[p * dimension + d] = (signed char)(int)(value < 127.0f ? value : 127.0f);
+        }
+    }
+}
+
 studio_blob *studio_view_blob(const studio_view *view, const studio_solids *solids, studio_frame_numbers numbers)
 {
     const selkie_scene *scene = view->scene;
     const int dimension = scene->domain.dimension;
     const size_t count = (size_t)view->count, poses = (size_t)solids->count * STUDIO_POSE * 4;
     const size_t positions = STUDIO_FRAME_HEADER + poses, speeds = positions + count * (size_t)dimension * 2;
-    studio_blob *blob = studio_blob_create(speeds + (view->material ? 2 : 1) * count, 1);
+    const size_t velocities = speeds + (view->material ? 2 : 1) * count;
+    const int moves = view->moves && view->velocity;
+    studio_blob *blob = studio_blob_create(velocities + (moves ? (size_t)dimension * count : 0), 1);
     if (!blob)
         return NULL;
     blob->number = numbers.frame;
@@ -253,12 +271,14 @@ studio_blob *studio_view_blob(const studio_view *view, const studio_solids *soli
     memcpy(bytes + 40, size, sizeof size);
     memcpy(bytes + 52, &scale, sizeof scale);
     put_u32(bytes + 56, numbers.scene);
-    put_u32(bytes + 60, view->material ? STUDIO_FRAME_MATERIALS : 0);
+    put_u32(bytes + 60, (view->material ? STUDIO_FRAME_MATERIALS : 0u) | (moves ? STUDIO_FRAME_VELOCITIES : 0u));
 
     put_poses(bytes + STUDIO_FRAME_HEADER, view, solids);
     put_particles(bytes + positions, bytes + speeds, view, size, scale);
     for (size_t p = 0; view->material && p < count; p++)
         bytes[speeds + count + p] = (unsigned char)(view->material[p] & 255u);
+    if (moves)
+        put_velocities((signed char *)bytes + velocities, view, scale);
     return blob;
 }
 
@@ -271,7 +291,8 @@ static void body_of_world(void *context, int body, studio_body_pose *pose)
     memcpy(pose->quaternion, state.quaternion, sizeof pose->quaternion);
 }
 
-studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers)
+studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers,
+                               int moves)
 {
     /* selkie_world_attribute() would mark the positions as written by the caller, and the next step sort them anew. */
     const sk_particles *particles = &world->step.particles;
@@ -285,6 +306,7 @@ studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *s
                               .stride = sizeof *particles->records,
                               .material = material ? material->data : NULL,
                               .max_speed = world->step.sums.max_speed,
+                              .moves = moves,
                               .body = body_of_world,
                               .context = (void *)(uintptr_t)world};
     return studio_view_blob(&view, solids, numbers);

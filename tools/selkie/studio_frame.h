@@ -12,7 +12,8 @@ enum {
     STUDIO_FRAME_HEADER = 64, /* bytes */
     STUDIO_POSE = 12,         /* floats: three rows of a matrix 3 x 4 */
     STUDIO_MAX_SOLIDS = 4096,
-    STUDIO_FRAME_MATERIALS = 1 /* flag: materials follow the speeds */
+    STUDIO_FRAME_MATERIALS = 1, /* flag: materials follow the speeds */
+    STUDIO_FRAME_VELOCITIES = 2 /* flag: velocities come last */
 };
 
 typedef struct studio_solid {
@@ -48,12 +49,14 @@ typedef struct studio_view {
     size_t stride;                    /* bytes from one particle to the next, of both */
     const uint32_t *material;         /* NULL = one */
     double max_speed;                 /* m/s  of a byte of 255 */
+    int moves;                        /* with velocities: a page draws what lies between two frames */
     void (*body)(void *context, int body, studio_body_pose *pose); /* leaves a pose that it does not know */
     void *context;
 } studio_view;
 
 /* The particles and the poses of the solids; NULL: no memory. */
 studio_blob *studio_view_blob(const studio_view *view, const studio_solids *solids, studio_frame_numbers numbers);
-studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers);
+studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers,
+                               int moves);
 
 #endif

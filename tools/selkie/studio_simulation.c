@@ -20,7 +20,7 @@
 #include "studio_text.h"
 #include "studio_world.h"
 
-static const double frame_interval = 1.0 / 60, state_interval = 0.05, longest_debt = 0.25; /* s */
+static const double frame_interval = 1.0 / 60, state_interval = 0.05, longest_debt = 0.25, slow_step = 1.0 / 30; /* s */
 
 struct studio_simulation {
     pthread_t thread;
@@ -34,6 +34,7 @@ struct studio_simulation {
     uint32_t state_number;
     int end_announced;             /* it paused at the end of the scene once */
     int starts;                    /* the first frame that a page takes makes it run */
+    double step_wall, step_length; /* s  end of the last step; mean time between two */
     double base_time, base_wall;   /* s  where the pace is counted from */
     double frame_wall, state_wall; /* s  when the last ones were made */
     double rate_time, rate_wall;   /* s  where the rate is counted from */
@@ -96,7 +97,8 @@ static studio_blob *make_frame(studio_simulation *s)
     selkie_error error = {0};
     studio_blob *blob = NULL;
     if (!shows_run(s))
-        return studio_frame_blob(s->studio.world, &s->studio.solids, s->studio.numbers);
+        return studio_frame_blob(s->studio.world, &s->studio.solids, s->studio.numbers,
+                                 s->state.is_running && s->step_length > slow_step);
     if (studio_run_blob(&s->run, selkie_world_scene(s->studio.world), &s->studio.solids, s->studio.numbers, &blob,
                         &s->state.run_time, &error) != SELKIE_OK)
         say(s, error.message);
@@ -231,6 +233,9 @@ static void take_step(studio_simulation *s)
         s->state.is_running = 0;
         say(s, error.message[0] ? error.message : selkie_code_name(error.code));
     }
+    const double wall = now(), length = fmin(wall - s->step_wall, 1.0);
+    s->step_length += 0.2 * (length - s->step_length);
+    s->step_wall = wall;
     s->frame_is_old = s->state_is_old = 1;
     s->state.is_finished = selkie_world_time(world) >= s->studio.end * (1 - 1e-12);
     if (s->state.is_finished && !s->end_announced) {
