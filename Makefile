@@ -2,6 +2,7 @@
 # Only git, make and a shell are assumed; `make help` lists the targets.
 
 BUILD ?= build
+SCENE ?= double_dam_2d
 SANITIZE ?= build-sanitize
 WEB ?= build-web
 PREFIX ?= /usr/local
@@ -17,7 +18,7 @@ CMAKE_QUIET := > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1;
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build build-all build-sanitize demo test test-long web sanitize fuzz bench install uninstall format clean help
+.PHONY: all setup build build-all build-sanitize studio demo test test-long web sanitize fuzz bench install uninstall format clean help
 
 all: ## build the library and the command into build/ (sets up what the build needs)
 	@tools/setup.sh build
@@ -38,6 +39,11 @@ build: $(BUILD)/build.ninja
 build-all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) -- $(NINJA_FLAGS)
 
+studio: ## open a scene in the browser and run it: make studio SCENE=double_dam_2d
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/selkie studio $(SCENE) --run
+
 demo: ## simulate and film a 3D dam break and a 2D double dam break into out/demo/
 	@tools/setup.sh build demo
 	@$(MAKE) --no-print-directory build
@@ -55,9 +61,11 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@tools/setup.sh build test
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
-	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks selkie -- $(NINJA_FLAGS)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling selkie -- $(NINJA_FLAGS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_coiling long
 	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
+	@bash tests/cli/_studio_firefox.sh $(BUILD) || [ $$? -eq 77 ]
 
 web: ## the studio without a server: reduced fluids and small 2D liquids as WebAssembly, a static folder in build-web/site
 	@tools/setup.sh web

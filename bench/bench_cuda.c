@@ -1,7 +1,9 @@
 /* Speed and memory of a step on the GPU, and the time of each kernel.
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
- * kernels overlap. Usage: bench_cuda [dam|dam_1m|river|all] [--steps N] [--kernels] [--backend NAME]
+ * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda [dam|dam_1m|river|all] [--steps
+ * N]
+ * [--kernels] [--graphs] [--backend NAME]
  *
  * The river is a channel of 3.3 million cells, two thirds full, with a bed of running water and a free surface.
  */
@@ -77,19 +79,75 @@ static int take_steps(selkie_world *world, int steps, double *ms, double iterati
     return 1;
 }
 
-static void print_kernels(const selkie_world *world, int steps)
+/* The least bytes that a kernel moves for a particle and for a cell of the grid's blocks: records have 32 bytes, values
+ * of cells 4, and what neighbours share is read once. Kernels of the solver's levels are left out: their cells vary. */
+static const struct {
+    const char *kernel;
+    double of_particle, of_cell;
+} traffic[] = {
+    {"find_places", 36, 0},      {"count_cells", 12, 4},     {"scan_cells", 0, 8},      {"finish_cells", 0, 8},
+    {"place_particles", 12, 4},  {"order_cells", 8, 4},      {"move_particles", 68, 0}, {"weigh", 32, 12},
+    {"gather<false>", 32, 59},   {"measure", 0, 21},         {"find_kinds", 0, 7},      {"take_kinds", 0, 2},
+    {"build_rows", 0, 40},       {"read_rows", 0, 36},       {"find_scale", 0, 8},      {"start_solve", 0, 28},
+    {"turn_and_apply", 0, 40},   {"advance", 0, 24},         {"write_solution", 0, 12}, {"find_displacements", 0, 21},
+    {"displace<false>", 48, 12}, {"displace<true>", 64, 12}, {"project", 0, 49},        {"add_forces", 0, 24},
+    {"move<false>", 64, 36},     {"move<true>", 64, 36},     {"clear_counts", 0, 4},    {"merge_faces", 0, 83},
+    {"merge_centres", 0, 12},
+};
+
+/* Percent of the triad bandwidth, or 0 where the traffic is not known. */
+static double share_of_triad(const selkie_world *world, const sk_cuda_time *time, double triad)
+{
+    const double particles = (double)world->step.particles.count,
+                 cells = (double)sk_cuda_block_count(&world->step) * world->step.grid.block_cells;
+    for (size_t n = 0; n < sizeof traffic / sizeof *traffic; n++)
+        if (triad > 0.0 && strcmp(time->kernel, traffic[n].kernel) == 0)
+            return 100.0 * (traffic[n].of_particle * particles + traffic[n].of_cell * cells) /
+                   (1e-3 * time->ms / time->launches * triad);
+    return 0.0;
+}
+
+static void print_kernels(const selkie_world *world, int steps, double triad)
 {
     sk_cuda_time time;
     double all = 0.0;
     for (int n = 0; sk_cuda_profile_entry(&world->step, n, &time); n++)
         all += time.ms;
     for (int n = 0; sk_cuda_profile_entry(&world->step, n, &time); n++)
-        printf("    %-20s %8.4f ms a step  %6.1f launches  %7.2f us each  %4.1f %%\n", time.kernel, time.ms / steps,
-               (double)time.launches / steps, 1e3 * time.ms / time.launches, 100.0 * time.ms / all);
-    printf("    all kernels, one by one: %.3f ms\n", all / steps);
+        printf("    %-34s %8.4f ms a step  %6.1f launches  %7.2f us each  %4.1f %%  %3.0f %% of triad\n", time.kernel,
+               time.ms / steps, (double)time.launches / steps, 1e3 * time.ms / time.launches, 100.0 * time.ms / all,
+               share_of_triad(world, &time, triad));
+    printf("    all together: %.3f ms\n", all / steps);
 }
 
-static int run(const bench_case *bench, selkie_backend backend, int steps, int with_kernels)
+typedef struct bench_options {
+    selkie_backend backend;
+    int steps; /* 0 = as many as the case has */
+    int with_kernels, with_graphs, with_cpu;
+} bench_options;
+
+/* Mean time (ms) of steps of the case on two cores, for the ratio; 0 after a failure. */
+static double time_of_cpu(const bench_case *bench, int steps)
+{
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_world_options options;
+    selkie_world *world;
+    selkie_error error;
+    double ms = 0.0, iterations[2] = {0.0, 0.0};
+    set_scene(bench, &scene, liquids);
+    selkie_world_options_defaults(&options);
+    options.with_backend = 1;
+    options.backend = SELKIE_BACKEND_TUNED;
+    options.threads = 2;
+    if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK)
+        return 0.0;
+    const int good = take_steps(world, steps, &ms, iterations);
+    selkie_world_destroy(world);
+    return good ? ms / steps : 0.0;
+}
+
+static int run(const bench_case *bench, const bench_options *wanted)
 {
     selkie_scene scene;
     selkie_liquid_def liquids[2];
@@ -99,7 +157,7 @@ static int run(const bench_case *bench, selkie_backend backend, int steps, int w
     set_scene(bench, &scene, liquids);
     selkie_world_options_defaults(&options);
     options.with_backend = 1;
-    options.backend = backend;
+    options.backend = wanted->backend;
     if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK) {
         fprintf(stderr, "bench_cuda: %s\n", error.message);
         return 1;
@@ -107,7 +165,7 @@ static int run(const bench_case *bench, selkie_backend backend, int steps, int w
 
     /* The step as it is. */
     double ms = 0.0, iterations[2] = {0.0, 0.0};
-    const int count = steps ? steps : bench->steps;
+    const int count = wanted->steps ? wanted->steps : bench->steps;
     int good = take_steps(world, bench->warm_up, &ms, iterations);
     ms = iterations[0] = iterations[1] = 0.0;
     good = good && take_steps(world, count, &ms, iterations);
@@ -117,41 +175,61 @@ static int run(const bench_case *bench, selkie_backend backend, int steps, int w
            bench->name, particles, (long long)statistics->liquid_cells, ms / count, iterations[0] / count,
            iterations[1] / count, (double)sk_cuda_bytes(&world->step) / particles);
 
-    /* Its kernels. */
-    if (good && with_kernels) {
+    /* Its graphs and kernels. */
+    for (int kernels = 0; good && kernels < 2; kernels++) {
         const int timed = count < 10 ? count : 10;
-        sk_cuda_start_profile(&world->step);
+        if (!(kernels ? wanted->with_kernels : wanted->with_graphs))
+            continue;
+        sk_cuda_start_profile(&world->step, kernels ? SK_CUDA_TIME_KERNELS : SK_CUDA_TIME_GRAPHS);
         good = take_steps(world, timed, &ms, iterations);
-        print_kernels(world, timed);
+        print_kernels(world, timed, kernels ? sk_cuda_triad() : 0.0);
+    }
+    selkie_world_destroy(world);
+
+    /* The same first steps on both. */
+    if (good && wanted->with_cpu) {
+        const int first = particles > 1e7 ? 2 : 20;
+        const double cpu = time_of_cpu(bench, first);
+        if (selkie_world_create(&scene, &options, &world, &error) == SELKIE_OK) {
+            good = take_steps(world, 1, &ms, iterations); /* records the graphs */
+            ms = 0.0;
+            good = good && take_steps(world, first, &ms, iterations);
+            selkie_world_destroy(world);
+            printf("    the first %d steps: %.1f ms each on two cores, %.2f ms here, ratio %.1f\n", first, cpu,
+                   ms / first, cpu * first / ms);
+        }
     }
     fflush(stdout);
-    selkie_world_destroy(world);
     return !good;
 }
 
 int main(int argc, char **argv)
 {
     const char *which = "all";
-    int steps = 0, with_kernels = 0, failed = 0;
-    selkie_backend backend = SELKIE_BACKEND_CUDA;
+    bench_options wanted = {.backend = SELKIE_BACKEND_CUDA};
+    int failed = 0;
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "--steps") == 0 && a + 1 < argc)
-            steps = atoi(argv[++a]);
+            wanted.steps = atoi(argv[++a]);
         else if (strcmp(argv[a], "--backend") == 0 && a + 1 < argc)
-            backend = strcmp(argv[++a], "tuned") == 0 ? SELKIE_BACKEND_TUNED : SELKIE_BACKEND_CUDA;
+            wanted.backend = strcmp(argv[++a], "tuned") == 0 ? SELKIE_BACKEND_TUNED : SELKIE_BACKEND_CUDA;
         else if (strcmp(argv[a], "--kernels") == 0)
-            with_kernels = 1;
+            wanted.with_kernels = 1;
+        else if (strcmp(argv[a], "--graphs") == 0)
+            wanted.with_graphs = 1;
+        else if (strcmp(argv[a], "--cpu") == 0)
+            wanted.with_cpu = 1;
         else
             which = argv[a];
     }
     sk_cuda_info info;
     selkie_error error = {0};
-    if (backend == SELKIE_BACKEND_CUDA && sk_cuda_find(&info, &error) != SELKIE_OK) {
+    if (wanted.backend == SELKIE_BACKEND_CUDA && sk_cuda_find(&info, &error) != SELKIE_OK) {
         printf("bench_cuda: skipped: %s\n", error.message);
         return 0;
     }
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         if (strcmp(which, "all") == 0 || strcmp(cases[c].name, which) == 0)
-            failed |= run(&cases[c], backend, steps, with_kernels);
+            failed |= run(&cases[c], &wanted);
     return failed;
 }

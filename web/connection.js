@@ -68,6 +68,7 @@ export function takeBytes(connection, data) {
   if (magic === 0x534b4631) connection.tell("frame", readFrame(data));
   else if (magic === 0x534b4731) connection.tell("solids", readSolids(data));
   else if (magic === 0x534b5631) connection.tell("field", readField(data));
+  else if (magic === 0x534b5031) connection.tell("sketch", readSketch(data));
 }
 
 /** "SKF1": header of 64 bytes, poses, positions, speeds, and where a scene has several materials those. */
@@ -98,6 +99,13 @@ export function readSolids(data) {
     at += 8 + 4 * floats;
   }
   return solids;
+}
+
+/** "SKP1": width, height and length of the name; the name, to a whole number of words; RGBA. */
+export function readSketch(data) {
+  const view = new DataView(data), width = view.getUint32(4, true), height = view.getUint32(8, true), length = view.getUint32(12, true);
+  return { width, height, name: new TextDecoder().decode(new Uint8Array(data, 16, length)),
+    pixels: new Uint8ClampedArray(data, 16 + ((length + 3) & ~3), 4 * width * height) };
 }
 
 /** "SKV1": kind, columns and rows of a lattice, velocities with x fastest. */

@@ -11,10 +11,12 @@ import { Overlay } from "./overlay.js";
 import { Modes } from "./modes.js";
 import { Game } from "./game.js";
 import { Film } from "./film.js";
+import { Gallery } from "./gallery.js";
+import { Probes } from "./probes.js";
 
 const $ = (id) => document.getElementById(id);
 const token = hasServer ? takeToken() : "";
-const view = new View($("view"));
+const view = openView();
 const connection = hasServer ? new Connection(token) : new WorkerConnection();
 const page = { connection, view, scene: null, state: {}, isController: false, say };
 const pointer = new Pointer(page, $("view"), $("tools"));
@@ -25,8 +27,21 @@ page.overlay = new Overlay($("overlay"), view);
 Object.assign(page, { pointer, editor });
 const modes = (page.modes = new Modes(page, { clear: $("mode-clear"), keep: $("mode-keep"), name: $("mode-name"), list: $("modes"), showFlow: $("show-flow") }));
 const game = (page.game = new Game(page, { hud: $("hud"), pad: $("pad"), start: $("game") }));
+const probes = (page.probes = new Probes(page, $("show-probes")));
+const gallery = (page.gallery = new Gallery(page, { dialog: $("gallery"), list: $("gallery-list"), search: $("gallery-search"), button: $("all-scenes"),
+  open: (name) => connection.send("open", { scene: name }) }));
 const film = new Film(page, { film: $("film"), frames: $("frames"), download });
 let unseen = null, frameTimes = [], isDirty = true, noticeTimer = 0;
+
+/** Without WebGL 2 the page says so, and ends. */
+function openView() {
+  try {
+    return new View($("view"));
+  } catch (error) {
+    Object.assign($("notice"), { textContent: `${error.message} The studio cannot draw here.`, hidden: false });
+    throw error;
+  }
+}
 
 /** A line for the user that goes away by itself. */
 export function say(text, seconds = 6) {
@@ -43,7 +58,7 @@ connection.addEventListener("open", () => say(""));
 connection.addEventListener("closed", () => say("No connection to the studio. Is it still running?", 0));
 connection.addEventListener("role", ({ detail }) => {
   page.isController = detail.controller;
-  for (const id of ["run", "step", "reset", "speed", "scenes", "game"]) $(id).disabled = !detail.controller;
+  for (const id of ["run", "step", "reset", "speed", "scenes", "all-scenes", "game"]) $(id).disabled = !detail.controller;
   $("control").hidden = detail.controller;
   isDirty = true;
 });
@@ -68,6 +83,8 @@ function showScene(scene) {
   $("flow-label").hidden = scene.dimension !== 2;
   $("tabs").querySelector("[data-panel=modes]").hidden = !isReduced;
   if (!isReduced && !$("panel-modes").hidden) choosePanel("tools");
+  $("probes-label").hidden = !scene.probes?.length;
+  probes.setScene(scene);
   pointer.setScene(scene);
   modes.setScene(scene);
   game.setScene(scene);
@@ -90,12 +107,13 @@ connection.addEventListener("state", ({ detail }) => {
   if (!detail.run_frames) plots.add(detail);
   showRun(detail);
   showStatus();
+  if ($("show-probes").checked && page.scene?.probes?.length) isDirty = true;
 });
 connection.addEventListener("check", ({ detail }) => {
   editor.answer(detail);
   $("form-message").textContent = detail.good ? "" : detail.message;
 });
-connection.addEventListener("problem", ({ detail }) => say(detail.message));
+connection.addEventListener("problem", ({ detail }) => detail.for !== "sketch" && say(detail.message));
 connection.addEventListener("record", ({ detail }) => download(new Blob([detail.text], { type: "application/json" }), `${detail.name}_run.json`));
 
 /** A run that was made before has a bar to move through its frames. */
@@ -189,6 +207,7 @@ $("style").onchange = () => {
   view.style = $("style").value;
   page.redraw();
 };
+$("show-probes").onchange = page.redraw;
 $("frame-view").onclick = () => {
   view.camera.fit();
   page.redraw();
@@ -268,6 +287,7 @@ try {
     if (!groups.has(folder)) groups.set(folder, []);
     groups.get(folder).push(scene);
   }
+  gallery.set(scenes);
   $("scenes").append(new Option("Choose a scene", ""));
   for (const [folder, items] of groups) {
     const group = document.createElement("optgroup");

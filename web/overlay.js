@@ -1,7 +1,19 @@
-// What is drawn over a 2D view: arrows of a flow, strokes, rings. Lengths are metres from the domain's corner.
+// What is drawn over the view: in 2D arrows of a flow, strokes, rings; probes. Lengths are metres from the domain's corner.
 export class Overlay {
   constructor(canvas, view) {
-    Object.assign(this, { canvas, view, layers: [] });
+    Object.assign(this, { canvas, view, layers: [], flat: [] });
+  }
+
+  /** Layers in pixels, over 3D scenes as well: they get a pen and the pixels of a pixel of the page. */
+  addFlat(layer) {
+    this.flat.push(layer);
+  }
+
+  /** Pixels of a point of the scene; NaN behind the camera. */
+  project(point) {
+    const { canvas, view } = this, mul = (m, [x, y, z, w]) => [0, 1, 2, 3].map((r) => m[r] * x + m[4 + r] * y + m[8 + r] * z + m[12 + r] * w);
+    const [x, y, , w] = mul(view.camera.projectionMatrix(), mul(view.camera.viewMatrix(), [...point, 1]));
+    return w > 0 ? [((x / w + 1) * canvas.width) / 2, ((1 - y / w) * canvas.height) / 2] : [NaN, NaN];
   }
 
   /** Layers are functions that get a pen in metres: called in the order they were added. */
@@ -16,7 +28,13 @@ export class Overlay {
     const pen = canvas.getContext("2d");
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, width, height);
-    if (view.scene?.dimension !== 2) return;
+    if (view.scene?.dimension === 2) this.drawMetres(pen, width, height, scale);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    if (view.scene) for (const layer of this.flat) layer(pen, scale);
+  }
+
+  drawMetres(pen, width, height, scale) {
+    const { view } = this;
     const { target, height: shown } = view.camera, unit = height / shown;
     pen.setTransform(unit, 0, 0, -unit, width / 2 - target[0] * unit, height / 2 + target[1] * unit);
     this.pixel = scale / unit; // a pixel of the page in metres

@@ -147,10 +147,39 @@ export class Pointer {
     return found;
   }
 
-  /** Numbers of the solids at a point of a 2D scene: inside where a line to the left crosses the outline an odd number of times. */
+  /** The number of the solid under an event, -1 where there is none, and the point that is touched. */
+  solidUnder(event) {
+    const { camera, frame } = this.page.view, ray = camera.ray(...this.place(event));
+    if (camera.dimension === 2) return { solid: this.solidAt(ray.from), point: ray.from };
+    const hit = this.firstTriangle(ray), liquid = this.nearest(ray, frame);
+    const isHidden = liquid && vector.dot(vector.add(liquid, ray.from, -1), ray.along) < hit.distance - 4 * this.page.scene.spacing;
+    if (hit.solid < 0 || (isHidden && !this.page.view.solids[hit.solid].isBody)) return { solid: -1, point: this.point(event) };
+    return { solid: hit.solid, point: vector.add(ray.from, ray.along, hit.distance) };
+  }
+
+  /** The nearest triangle of a solid along a ray (Moeller and Trumbore 1997), in the solid's own frame. */
+  firstTriangle(ray) {
+    const { view } = this.page, best = { solid: -1, distance: Infinity };
+    view.solids.forEach(({ points }, solid) => {
+      const m = view.poseOf(solid), shift = [m[3], m[7], m[11]];
+      const turn = (v) => [0, 1, 2].map((c) => m[c] * v[0] + m[4 + c] * v[1] + m[8 + c] * v[2]); // by the inverse rotation
+      const from = turn(vector.add(ray.from, shift, -1)), along = turn(ray.along);
+      for (let i = 0; i < points.length; i += 9) {
+        const a = [points[i], points[i + 1], points[i + 2]];
+        const u = [points[i + 3] - a[0], points[i + 4] - a[1], points[i + 5] - a[2]], v = [points[i + 6] - a[0], points[i + 7] - a[1], points[i + 8] - a[2]];
+        const p = vector.cross(along, v), determinant = vector.dot(u, p);
+        if (Math.abs(determinant) < 1e-15) continue;
+        const away = vector.add(from, a, -1), s = vector.dot(away, p) / determinant, q = vector.cross(away, u);
+        const t = vector.dot(along, q) / determinant, distance = vector.dot(v, q) / determinant;
+        if (s >= 0 && t >= 0 && s + t <= 1 && distance > 0 && distance < best.distance) Object.assign(best, { solid, distance });
+      }
+    });
+    return best;
+  }
+
+  /** The solid at a point of a 2D scene: inside where a line to the left crosses the outline an odd number of times. */
   solidAt(point) {
     const view = this.page.view;
-    if (view.camera.dimension !== 2) return -1;
     return view.solids.findIndex(({ points }, index) => {
       const m = view.poseOf(index), at = (i) => [m[0] * points[i] + m[1] * points[i + 1] + m[3], m[4] * points[i] + m[5] * points[i + 1] + m[7]];
       let inside = false;
@@ -170,7 +199,7 @@ export class Pointer {
   // --- Steering ---
 
   begin(event) {
-    const point = this.point(event), solid = this.tool === "push" ? this.solidAt(point) : -1;
+    const { solid, point } = this.tool === "push" ? this.solidUnder(event) : { solid: -1, point: this.point(event) };
     const drag = { tool: this.tool, start: point, last: point, sent: 0, speed: [0, 0, 0], time: event.timeStamp, solid };
     if (this.tool === "stroke") {
       this.page.modes.begin(point);

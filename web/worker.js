@@ -29,9 +29,10 @@ function turn() {
 }
 
 function take(text) {
-  const size = module.lengthBytesUTF8(text), at = call("malloc", "number", ["number"], [size + 1]);
-  module.stringToUTF8(text, at, size + 1);
-  call("studio_wasm_message", null, ["number", "number"], [at, size]);
+  const bytes = new TextEncoder().encode(text), at = call("malloc", "number", ["number"], [bytes.length + 1]);
+  module.HEAPU8.set(bytes, at);
+  module.HEAPU8[at + bytes.length] = 0;
+  call("studio_wasm_message", null, ["number", "number"], [at, bytes.length]);
   call("free", null, ["number"], [at]);
 }
 
@@ -54,7 +55,7 @@ async function handle(text) {
     postMessage(JSON.stringify({ is: "schema", schema: JSON.parse(schema) }));
     return;
   }
-  if (message.do === "open") await fetchScene(String(message.scene));
+  if (message.do === "open" || message.do === "sketch") await fetchScene(String(message.scene));
   take(text);
   if (message.do !== "seen" || !timer) {
     clearTimeout(timer);

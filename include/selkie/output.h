@@ -46,6 +46,12 @@ typedef struct selkie_picture {
 SELKIE_API selkie_code selkie_world_picture(const selkie_world *world, selkie_picture *picture, selkie_error *error);
 SELKIE_API void selkie_picture_free(selkie_picture *picture);
 
+/* The dye of a reduced fluid as it is now, over the whole domain: reduced.dye_pixels for each cell. Bodies and
+ * obstacles are grey. Release it with selkie_picture_free(). A scene without reduced.dye is refused. */
+SELKIE_API selkie_code selkie_world_dye(const selkie_world *world, selkie_picture *picture, selkie_error *error);
+/* The same as a file (.png). */
+SELKIE_API selkie_code selkie_write_dye(const selkie_world *world, const char *path, selkie_error *error);
+
 #ifdef __cplusplus
 }
 #endif

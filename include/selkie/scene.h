@@ -38,7 +38,8 @@ typedef enum selkie_change_kind {
     SELKIE_CHANGE_REMOVE,   /* list, name: an element goes */
     SELKIE_CHANGE_STEP,     /* length: of the next step alone */
     SELKIE_CHANGE_BODY,     /* body: a rigid shape, added or replaced */
-    SELKIE_CHANGE_EXCITE    /* excite: of a drawn mode of a reduced fluid, added or replaced */
+    SELKIE_CHANGE_EXCITE,   /* excite: of a drawn mode of a reduced fluid, added or replaced */
+    SELKIE_CHANGE_DYE       /* dye: of a reduced fluid, added; one of its name ends */
 } selkie_change_kind;
 
 typedef enum selkie_change_list {
@@ -69,6 +70,7 @@ typedef struct selkie_change_def {
     selkie_shape shape; /* clear */
     selkie_body_def body;
     selkie_excite_def excite;
+    selkie_dye_def dye;
 } selkie_change_def;
 
 typedef struct selkie_scene {
@@ -153,6 +155,7 @@ SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
 SELKIE_API void selkie_stroke_defaults(selkie_stroke_def *stroke);
 SELKIE_API void selkie_drawn_defaults(selkie_drawn_def *drawn);
 SELKIE_API void selkie_excite_defaults(selkie_excite_def *excite);
+SELKIE_API void selkie_dye_defaults(selkie_dye_def *dye);
 SELKIE_API void selkie_change_defaults(selkie_change_def *change, selkie_change_kind kind);
 
 /* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */

@@ -2,6 +2,8 @@
 #ifndef SELKIE_SCENE_NUMERICS_H
 #define SELKIE_SCENE_NUMERICS_H
 
+#include <selkie/scene_domain.h>
+
 typedef enum selkie_arrangement {
     SELKIE_ARRANGEMENT_JITTERED, /* one in each sub-cell, at random */
     SELKIE_ARRANGEMENT_LATTICE,  /* in the centres of the sub-cells */
@@ -95,8 +97,9 @@ typedef enum selkie_sph_solver {
 } selkie_sph_solver;
 
 typedef enum selkie_sph_kernel {
-    SELKIE_SPH_CUBIC,   /* cubic spline, Monaghan 1992 */
-    SELKIE_SPH_WENDLAND /* Wendland's C2 function */
+    SELKIE_SPH_CUBIC,      /* cubic spline, Monaghan 1992 */
+    SELKIE_SPH_WENDLAND,   /* Wendland's C2 function */
+    SELKIE_SPH_KERNEL_AUTO /* cubic in 2D and with objects, else Wendland's */
 } selkie_sph_kernel;
 
 typedef enum selkie_sph_tension {
@@ -153,6 +156,14 @@ typedef struct selkie_excite_def {
     double start, end; /* s    end < 0: never ends */
 } selkie_excite_def;
 
+/* Dye: a colour that moves along with the liquid and stays sharp. */
+typedef struct selkie_dye_def {
+    const char *name;
+    selkie_shape shape; /*    what is inside is dyed at `start`, and what passes through it until `end` */
+    double color[3];    /*    red, green, blue (sRGB), 0 to 1 */
+    double start, end;  /* s  end <= start: once */
+} selkie_dye_def;
+
 /* How vortex sheets reach the modes. */
 typedef enum selkie_feedback_way {
     SELKIE_FEEDBACK_PANELS,   /* integrals of the modes over the panels */
@@ -175,6 +186,10 @@ typedef struct selkie_reduced_def {
     selkie_feedback_way feedback_by;
     double feedback_error; /*    quadtree: largest error of a panel's velocity, over its strength */
     const char *basis;     /*    file of `selkie basis`; "" = the basis is made at the start */
+    int dye_count;
+    const selkie_dye_def
+        *dye;       /*      in the order of `start` where several dye the same place at once, the last wins */
+    int dye_pixels; /*      of pictures of the dye, along the side of a cell */
 } selkie_reduced_def;
 
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on

@@ -18,14 +18,14 @@ static selkie_code load(const char *path, const char *what, char **text, selkie_
     size_t length = 0, capacity = 0;
     *text = NULL;
     if (!file)
-        return sk_fail(error, SELKIE_ERROR_FILE, "%s: %.300s: cannot be opened: %s", what, path, strerror(errno));
+        return sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be opened (%.300s): %s", what, path, strerror(errno));
     selkie_code code = SELKIE_OK;
     for (int more = 1; more && !code;) {
         if (length + 1 >= capacity) {
             capacity = capacity ? 2 * capacity : 65536;
             char *larger = capacity <= file_limit ? realloc(*text, capacity) : NULL;
             if (!larger) {
-                code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.300s: is too large", what, path);
+                code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: is too large (%.300s)", what, path);
                 break;
             }
             *text = larger;
@@ -35,7 +35,7 @@ static selkie_code load(const char *path, const char *what, char **text, selkie_
         more = got > 0;
     }
     if (!code && ferror(file))
-        code = sk_fail(error, SELKIE_ERROR_FILE, "%s: %.300s: cannot be read", what, path);
+        code = sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be read (%.300s)", what, path);
     fclose(file);
     if (code) {
         free(*text);
@@ -83,18 +83,21 @@ static selkie_code read_names(char *line, const char *what, sk_csv *table, selki
 static selkie_code read_row(const char *line, int number, const char *what, locale_t plain, const sk_csv *table,
                             double *row, selkie_error *error)
 {
+    const char *start = line;
     for (int c = 0; c < table->column_count; c++) {
         char *end;
         row[c] = strtod_l(line, &end, plain);
         if (end == line || !isfinite(row[c]))
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: line %d: no finite number in the column \"%s\"", what,
-                           number, table->names[c]);
+            return sk_fail(error, SELKIE_ERROR_FORMAT,
+                           "%s: line %d: \"%.*s\" in the column \"%s\" must be a finite number", what, number,
+                           (int)strcspn(line, ",\r"), line, table->names[c]);
         while (isspace((unsigned char)*end))
             end++;
         const int last = c + 1 == table->column_count;
         if (last ? *end != 0 : *end != ',')
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: line %d: must have %d numbers, separated by commas", what,
-                           number, table->column_count);
+            return sk_fail(error, SELKIE_ERROR_FORMAT,
+                           "%s: line %d: \"%.40s\": a line must have %d numbers, separated by commas", what, number,
+                           start, table->column_count);
         line = end + 1;
     }
     return SELKIE_OK;
@@ -126,7 +129,8 @@ static selkie_code parse(char *text, const char *what, sk_csv *table, selkie_err
     }
     freelocale(plain);
     if (!code && !table->row_count)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: has no numbers", what);
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: has no numbers: a line for each row must follow the names",
+                       what);
     return code;
 }
 

@@ -15,7 +15,7 @@ typedef struct sk_csv {
 } sk_csv;
 
 /* Reads a table. `folder` (may be NULL) is where a relative `name` starts. Empty lines and lines that begin with # are
- * skipped. Messages begin with `what`. */
+ * skipped. Messages begin with `what`, which names the key and the file. */
 selkie_code sk_csv_read(const char *folder, const char *name, const char *what, sk_csv *table, selkie_error *error);
 void sk_csv_free(sk_csv *table);
 /* The column with this name; -1 = none. */

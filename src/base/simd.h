@@ -1,5 +1,6 @@
 /* Eight floats at a time, in the compilers' own vector types: AVX-512, AVX2 and NEON all come out of the same lines.
- * The one thing the types cannot say, gathering, is spelled out where the machine has it. */
+ * The one thing the types cannot say, gathering, is spelled out where the machine has it. Lanes are spelled out rather
+ * than looped over: a compiler that does not unroll the loop would keep the vector in memory. */
 #ifndef SK_BASE_SIMD_H
 #define SK_BASE_SIMD_H
 
@@ -9,6 +10,8 @@
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 typedef float f4 __attribute__((vector_size(16)));
@@ -134,6 +137,10 @@ SK_VECTOR f8 f8_sqrt(f8 a)
 {
 #if defined(__AVX__)
     return (f8)_mm256_sqrt_ps((__m256)a);
+#elif defined(__wasm_simd128__)
+    const v128_t low = wasm_f32x4_sqrt((v128_t)__builtin_shufflevector(a, a, 0, 1, 2, 3));
+    const v128_t high = wasm_f32x4_sqrt((v128_t)__builtin_shufflevector(a, a, 4, 5, 6, 7));
+    return __builtin_shufflevector((f4)low, (f4)high, 0, 1, 2, 3, 4, 5, 6, 7);
 #else
     for (int l = 0; l < 8; l++)
         a[l] = __builtin_sqrtf(a[l]);
@@ -173,6 +180,8 @@ SK_VECTOR f4 f4_sqrt(f4 a)
     return (f4)_mm_sqrt_ps((__m128)a);
 #elif defined(__aarch64__)
     return (f4)vsqrtq_f32((float32x4_t)a);
+#elif defined(__wasm_simd128__)
+    return (f4)wasm_f32x4_sqrt((v128_t)a);
 #else
     for (int l = 0; l < 4; l++)
         a[l] = __builtin_sqrtf(a[l]);
@@ -189,6 +198,20 @@ SK_VECTOR f4 f4_multiply_add(f4 a, f4 b, f4 c)
     return (f4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
     return a * b + c;
+#endif
+}
+
+/* The sums of the lanes of four vectors. */
+SK_VECTOR f4 f4_sums(f4 a, f4 b, f4 c, f4 d)
+{
+#if defined(__aarch64__)
+    const float32x4_t ab = vpaddq_f32((float32x4_t)a, (float32x4_t)b), cd = vpaddq_f32((float32x4_t)c, (float32x4_t)d);
+    return (f4)vpaddq_f32(ab, cd);
+#elif defined(__SSE3__)
+    return (f4)_mm_hadd_ps(_mm_hadd_ps((__m128)a, (__m128)b), _mm_hadd_ps((__m128)c, (__m128)d));
+#else
+    return (f4){(a[0] + a[1]) + (a[2] + a[3]), (b[0] + b[1]) + (b[2] + b[3]), (c[0] + c[1]) + (c[2] + c[3]),
+                (d[0] + d[1]) + (d[2] + d[3])};
 #endif
 }
 
@@ -248,6 +271,9 @@ SK_VECTOR int i8_any(i8 mask)
 {
 #if defined(__AVX2__)
     return _mm256_movemask_ps((__m256)mask) != 0;
+#elif defined(__wasm_simd128__)
+    return wasm_v128_any_true(
+        (v128_t)(__builtin_shufflevector(mask, mask, 0, 1, 2, 3) | __builtin_shufflevector(mask, mask, 4, 5, 6, 7)));
 #else
     int64_t words[4];
     memcpy(words, &mask, sizeof words);
@@ -260,6 +286,9 @@ SK_VECTOR unsigned i8_bits(i8 mask)
 {
 #if defined(__AVX2__)
     return (unsigned)_mm256_movemask_ps((__m256)mask);
+#elif defined(__wasm_simd128__)
+    return wasm_i32x4_bitmask((v128_t)__builtin_shufflevector(mask, mask, 0, 1, 2, 3)) |
+           wasm_i32x4_bitmask((v128_t)__builtin_shufflevector(mask, mask, 4, 5, 6, 7)) << 4;
 #else
     mask &= (i8){1, 2, 4, 8, 16, 32, 64, 128};
     return (unsigned)(((mask[0] | mask[4]) | (mask[2] | mask[6])) | ((mask[1] | mask[5]) | (mask[3] | mask[7])));
@@ -272,10 +301,8 @@ SK_VECTOR f8 f8_gather(const float *base, i8 index)
 #if defined(__AVX2__)
     return (f8)_mm256_i32gather_ps(base, (__m256i)index, 4);
 #else
-    f8 a;
-    for (int l = 0; l < 8; l++)
-        a[l] = base[index[l]];
-    return a;
+    return (f8){base[index[0]], base[index[1]], base[index[2]], base[index[3]],
+                base[index[4]], base[index[5]], base[index[6]], base[index[7]]};
 #endif
 }
 
@@ -371,6 +398,20 @@ SK_VECTOR float f8_sum(f8 a)
     return half[0] + half[1];
 }
 
+/* The floats at two addresses and behind them. */
+SK_VECTOR f4 f4_load_pairs(const float *a, const float *b)
+{
+#if defined(__wasm_simd128__)
+    return (f4)wasm_v128_load64_lane(b, wasm_v128_load64_zero(a), 1);
+#else
+    typedef float f2 __attribute__((vector_size(8)));
+    f2 low, high;
+    memcpy(&low, a, sizeof low);
+    memcpy(&high, b, sizeof high);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+#endif
+}
+
 /* base[index] and base[index + 1] in each lane. */
 SK_VECTOR void f8_gather_pairs(const float *base, i8 index, f8 *first, f8 *second)
 {
@@ -382,13 +423,12 @@ SK_VECTOR void f8_gather_pairs(const float *base, i8 index, f8 *first, f8 *secon
     *first = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
     *second = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
 #else
-    f8 a, b;
-    for (int l = 0; l < 8; l++) {
-        a[l] = base[index[l]];
-        b[l] = base[index[l] + 1];
-    }
-    *first = a;
-    *second = b;
+    const f4 a = f4_load_pairs(base + index[0], base + index[1]), b = f4_load_pairs(base + index[2], base + index[3]);
+    const f4 c = f4_load_pairs(base + index[4], base + index[5]), d = f4_load_pairs(base + index[6], base + index[7]);
+    const f8 low = __builtin_shufflevector(a, b, 0, 2, 4, 6, 1, 3, 5, 7);
+    const f8 high = __builtin_shufflevector(c, d, 0, 2, 4, 6, 1, 3, 5, 7);
+    *first = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
+    *second = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
 #endif
 }
 
@@ -604,6 +644,18 @@ SK_VECTOR fw fw_look_up(const float *values, const int length, iw index)
 #endif
 }
 
+/* values[index] and values[index + 1] in each lane, likewise. `values` has a float more than `length` rounded up to 16
+ * or 32. */
+SK_VECTOR void fw_look_up_pairs(const float *values, const int length, iw index, fw *first, fw *second)
+{
+#if SK_WIDE == 16 || defined(__AVX2__)
+    *first = fw_look_up(values, length, index);
+    *second = fw_look_up(values, length, index + 1);
+#else
+    f8_gather_pairs(values, index & (length <= 16 ? 15 : 31), first, second);
+#endif
+}
+
 /* Likewise of one of two rows, the second where the mask says so. */
 SK_VECTOR fw fw_look_up_either(const float *first, const float *second, const int length, iw index, iw from_second)
 {
@@ -613,6 +665,19 @@ SK_VECTOR fw fw_look_up_either(const float *first, const float *second, const in
                                           _mm512_loadu_ps(second));
 #endif
     return fw_select(from_second, fw_look_up(second, length, index), fw_look_up(first, length, index));
+}
+
+/* Pairs as above of one of two rows of the same array. */
+SK_VECTOR void fw_look_up_either_pairs(const float *first_row, const float *second_row, const int length, iw index,
+                                       iw from_second, fw *first, fw *second)
+{
+#if SK_WIDE == 16 || defined(__AVX2__)
+    *first = fw_look_up_either(first_row, second_row, length, index, from_second);
+    *second = fw_look_up_either(first_row, second_row, length, index + 1, from_second);
+#else
+    const int32_t away = (int32_t)(second_row - first_row);
+    f8_gather_pairs(first_row, (index & (length <= 16 ? 15 : 31)) + (from_second & away), first, second);
+#endif
 }
 
 /* Which row a lane stands for when only the first `count` are in use: idle lanes repeat the last one. */

@@ -48,14 +48,18 @@ selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error);
 /* Bytes that a world has taken on the device. */
 size_t sk_cuda_bytes(const sk_step *step);
-/* Times the kernels from now on, one by one: steps take longer. Entry n of the times, and whether there is one. */
+/* Times the kernels from now on, one by one, so that steps take longer; or whole graphs as they run. Entry n of the
+ * times, and whether there is one. */
+enum sk_cuda_timed { SK_CUDA_TIME_KERNELS, SK_CUDA_TIME_GRAPHS };
 typedef struct sk_cuda_time {
-    const char *kernel;
-    double ms; /* of all launches */
+    const char *kernel; /* or graph */
+    double ms;          /* of all launches */
     int launches;
 } sk_cuda_time;
-void sk_cuda_start_profile(sk_step *step);
+void sk_cuda_start_profile(sk_step *step, enum sk_cuda_timed timed);
 int sk_cuda_profile_entry(const sk_step *step, int n, sk_cuda_time *time);
+/* Bytes a second of a = b + s c on long arrays, the bandwidth to compare kernels with; 0 without a device. */
+double sk_cuda_triad(void);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@ extern "C" {
 selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error)
 {
     const char *text = cudaGetErrorString((cudaError_t)code);
+    cudaGetLastError(); /* the error is reported here and must not return in another world */
     if (code == (int)cudaErrorMemoryAllocation)
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "the GPU has no memory for %s (%s); use fewer particles or backend \"tuned\"", what, text);
@@ -56,7 +57,7 @@ selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error)
 
 /* --- memory --- */
 
-static selkie_code take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error)
+selkie_code sk_cuda_take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error)
 {
     void **at = (void **)address;
     if (cuda->allocation_count == (int)(sizeof cuda->allocations / sizeof *cuda->allocations))
@@ -69,12 +70,14 @@ static selkie_code take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, 
     return SELKIE_OK;
 }
 
-static selkie_code upload(sk_cuda *cuda, void *address, const void *from, size_t bytes, selkie_error *error)
+void sk_cuda_give(sk_cuda *cuda, void *memory, size_t bytes)
 {
-    SK_TRY(take(cuda, address, bytes, 0, error));
-    SK_CUDA_TRY(cudaMemcpyAsync(*(void **)address, from, bytes, cudaMemcpyHostToDevice, cuda->stream), "a copy", error);
-    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy", error);
-    return SELKIE_OK;
+    for (int n = 0; memory && n < cuda->allocation_count; n++)
+        if (cuda->allocations[n] == memory) {
+            cudaFree(memory);
+            cuda->allocations[n] = cuda->allocations[--cuda->allocation_count];
+            cuda->bytes -= bytes;
+        }
 }
 
 /* Arrays of the grid's blocks. */
@@ -83,30 +86,32 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     sk_grid *grid = &cuda->sent->step.grid;
     const size_t cells = (size_t)step->grid.block_cells * capacity;
     cuda->shadow.capacity = (int)capacity;
-    SK_TRY(take(cuda, &grid->coordinates, capacity * sizeof *grid->coordinates, 1, error));
-    SK_TRY(take(cuda, &grid->neighbours, capacity * sizeof *grid->neighbours, 1, error));
-    SK_TRY(take(cuda, &grid->faces, capacity * sizeof *grid->faces, 1, error));
-    SK_TRY(take(cuda, &grid->kinds, cells, 1, error));
-    SK_TRY(take(cuda, &grid->block_flags, capacity, 1, error));
-    SK_TRY(take(cuda, &grid->cell_start, (cells + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &grid->coordinates, capacity * sizeof *grid->coordinates, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &grid->neighbours, capacity * sizeof *grid->neighbours, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &grid->faces, capacity * sizeof *grid->faces, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &grid->kinds, cells, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &grid->block_flags, capacity, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &grid->cell_start, (cells + 1) * sizeof(uint32_t), 1, error));
     for (int r = 0; r <= SK_RUNS_SCRATCH; r++)
-        SK_TRY(take(cuda, &grid->runs[r], capacity * sizeof(uint64_t), 1, error));
+        SK_TRY(sk_cuda_take(cuda, &grid->runs[r], capacity * sizeof(uint64_t), 1, error));
     for (int f = 0; f < SK_FIELD_LIMIT; f++) {
         grid->fields[f] = NULL;
         if (!step->grid.fields[f])
             continue;
-        SK_TRY(take(cuda, &grid->fields[f], cells * sizeof(float), 1, error));
+        SK_TRY(sk_cuda_take(cuda, &grid->fields[f], cells * sizeof(float), 1, error));
         /* Slot 0 stands for absent blocks. */
         SK_CUDA_TRY(cudaMemcpyAsync(grid->fields[f], step->grid.fields[f],
                                     (size_t)step->grid.block_cells * sizeof(float), cudaMemcpyHostToDevice,
                                     cuda->stream),
                     "a copy", error);
     }
-    SK_TRY(take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
-    SK_TRY(take(cuda, &cuda->shadow.kinds, cells, 1, error));
-    SK_TRY(take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
-    SK_TRY(take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
-    return take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
+    SK_TRY(sk_cuda_take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.kinds, cells, 1, error));
+    if (step->dimension == 3)
+        SK_TRY(sk_cuda_take(cuda, &cuda->shadow.tiles, capacity * SK_CUDA_TILE * sizeof(float), 0, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
+    return sk_cuda_take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
 }
 
 /* A level of the solver: its places and arrays. */
@@ -117,18 +122,18 @@ static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, sel
     const size_t capacity = depth && places < most ? places : most; /* a coarse level has no more blocks than level 0 */
     const size_t cells = (size_t)step->grid.block_cells * capacity * sizeof(float);
     level->capacity = (int)capacity;
-    SK_TRY(take(cuda, &level->place, capacity * sizeof(int32_t), 1, error));
-    SK_TRY(take(cuda, &level->list, capacity * sizeof(int32_t), 1, error));
-    SK_TRY(take(cuda, &level->neighbour, capacity * sizeof *level->neighbour, 1, error));
-    SK_TRY(take(cuda, &level->parent, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->place, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->list, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->neighbour, capacity * sizeof *level->neighbour, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->parent, capacity * sizeof(int32_t), 1, error));
     if (depth)
-        SK_TRY(take(cuda, &level->map, (size_t)level->places * sizeof(int32_t), 1, error));
+        SK_TRY(sk_cuda_take(cuda, &level->map, (size_t)level->places * sizeof(int32_t), 1, error));
     for (int d = 0; d < step->dimension; d++)
-        SK_TRY(take(cuda, &level->face[d], cells, 1, error));
-    SK_TRY(take(cuda, &level->excess, cells, 1, error));
-    SK_TRY(take(cuda, &level->inverse, cells, 1, error));
-    SK_TRY(take(cuda, &level->x, cells, 1, error));
-    return take(cuda, &level->b, cells, 1, error);
+        SK_TRY(sk_cuda_take(cuda, &level->face[d], cells, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->excess, cells, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->inverse, cells, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &level->x, cells, 1, error));
+    return sk_cuda_take(cuda, &level->b, cells, 1, error);
 }
 
 static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error *error)
@@ -154,14 +159,14 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     }
     solver->level_count = depth + 1;
     const size_t capacity = (size_t)cuda->shadow.capacity, bytes = capacity * (size_t)grid->block_cells * sizeof(float);
-    SK_TRY(take(cuda, &solver->high, bytes, 1, error));
-    SK_TRY(take(cuda, &solver->low, bytes, 1, error));
-    SK_TRY(take(cuda, &solver->p[0], bytes, 1, error));
-    SK_TRY(take(cuda, &solver->p[1], bytes, 1, error));
-    SK_TRY(take(cuda, &solver->q, bytes, 1, error));
-    SK_TRY(take(cuda, &solver->partial[0], capacity * sizeof(double), 1, error));
-    SK_TRY(take(cuda, &solver->partial[1], capacity * sizeof(double), 1, error));
-    SK_TRY(take(cuda, &solver->active, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->high, bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->low, bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->p[0], bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->p[1], bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->q, bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->partial[0], capacity * sizeof(double), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->partial[1], capacity * sizeof(double), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->active, capacity * sizeof(int32_t), 1, error));
 
     /* The extrapolation follows the solves and uses their vectors. */
     float *const spare[SK_CUDA_SCRATCH] = {solver->high,
@@ -177,72 +182,65 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     return SELKIE_OK;
 }
 
-/* Static solids of all places of the domain, and the slot of each place. */
-static selkie_code take_solids(sk_cuda *cuda, sk_step *step, selkie_error *error)
-{
-    sk_solids *solids = &step->solids, *there = &cuda->sent->step.solids;
-    const int places = cuda->shadow.places;
-    sk_grid fake = step->grid;
-    int32_t(*coordinates)[4] = (int32_t(*)[4])calloc((size_t)places + 1, sizeof *coordinates);
-    int32_t(*faces)[6] = (int32_t(*)[6])calloc((size_t)places + 1, sizeof *faces);
-    int32_t *slots = (int32_t *)calloc((size_t)places, sizeof *slots);
-    selkie_code code = coordinates && faces && slots
-                           ? SELKIE_OK
-                           : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the %d blocks of the domain", places);
-    for (int i = 0; code == SELKIE_OK && i < places; i++) {
-        coordinates[i + 1][0] = i % step->grid.blocks[0];
-        coordinates[i + 1][1] = i / step->grid.blocks[0] % step->grid.blocks[1];
-        coordinates[i + 1][2] = i / step->grid.blocks[0] / step->grid.blocks[1];
-    }
-    if (code == SELKIE_OK) {
-        fake.coordinates = coordinates;
-        fake.faces = faces;
-        fake.block_count = places + 1;
-        code = step->dimension == 2 ? sk_solids_update_2d(solids, &fake, step->threads, error)
-                                    : sk_solids_update_3d(solids, &fake, step->threads, error);
-    }
-    for (int i = 0; code == SELKIE_OK && i < places; i++)
-        slots[i] = solids->block_slot[i + 1];
-
-    /* Copy the fields. */
-    const size_t count = solids->slot_count > 0 ? solids->slot_count : 1,
-                 cells = count * (size_t)step->grid.block_cells;
-    for (int d = 0; code == SELKIE_OK && d < step->dimension; d++)
-        code = upload(cuda, &there->fraction[d], solids->fraction[d], cells * sizeof(float), error);
-    if (code == SELKIE_OK)
-        code = upload(cuda, &there->blurred, solids->blurred, cells * sizeof(float), error);
-    if (code == SELKIE_OK)
-        code = upload(cuda, &there->distance, solids->distance, cells * sizeof(float), error);
-    if (code == SELKIE_OK)
-        code = upload(cuda, &there->no_slip, solids->no_slip, cells, error);
-    there->grip = NULL;
-    if (code == SELKIE_OK && solids->grip)
-        code = upload(cuda, &there->grip, solids->grip, cells * sizeof(float), error);
-    if (code == SELKIE_OK)
-        code = upload(cuda, &there->closed, solids->closed, cells, error);
-    if (code == SELKIE_OK)
-        code = upload(cuda, &there->plain, solids->plain, count, error);
-    if (code == SELKIE_OK)
-        code = upload(cuda, &cuda->shadow.solid_slots, slots, (size_t)places * sizeof *slots, error);
-    free(coordinates);
-    free(faces);
-    free(slots);
-    return code;
-}
-
 static selkie_code take_particles(sk_cuda *cuda, const sk_step *step, selkie_error *error)
 {
     const size_t capacity = (size_t)step->particles.count + 32;
     cuda->particle_capacity = capacity;
     for (int copy = 0; copy < 2; copy++) {
-        SK_TRY(take(cuda, &cuda->records[copy], capacity * sizeof(sk_particle), 0, error));
+        SK_TRY(sk_cuda_take(cuda, &cuda->records[copy], capacity * sizeof(sk_particle), 0, error));
         for (int a = 0; a < step->particles.attribute_count; a++)
-            SK_TRY(take(cuda, &cuda->attributes[a][copy],
-                        capacity * (size_t)step->particles.attributes[a].components * sizeof(uint32_t), 0, error));
+            SK_TRY(sk_cuda_take(cuda, &cuda->attributes[a][copy],
+                                capacity * (size_t)step->particles.attributes[a].components * sizeof(uint32_t), 0,
+                                error));
     }
-    SK_TRY(take(cuda, &cuda->shadow.keys, capacity * sizeof(uint32_t), 0, error));
-    SK_TRY(take(cuda, &cuda->shadow.ranks, capacity * sizeof(uint32_t), 0, error));
-    return take(cuda, &cuda->shadow.order, capacity * sizeof(uint32_t), 0, error);
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.keys, capacity * sizeof(uint32_t), 0, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.ranks, capacity * sizeof(uint32_t), 0, error));
+    return sk_cuda_take(cuda, &cuda->shadow.order, capacity * sizeof(uint32_t), 0, error);
+}
+
+/* A larger array of `count` values of a size, with the first `kept` of them. */
+typedef struct larger_array {
+    size_t before, kept, count, size;
+} larger_array;
+
+static selkie_code retake(sk_cuda *cuda, void *address, larger_array of, selkie_error *error)
+{
+    void **at = (void **)address, *old = *at;
+    SK_TRY(sk_cuda_take(cuda, at, of.count * of.size, 0, error));
+    if (of.kept)
+        SK_CUDA_TRY(cudaMemcpyAsync(*at, old, of.kept * of.size, cudaMemcpyDeviceToDevice, cuda->stream),
+                    "the particles", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the particles", error);
+    sk_cuda_give(cuda, old, of.before * of.size);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const size_t before = cuda->particle_capacity, capacity = count + count / 4 + 1024;
+    if (count + 16 <= before)
+        return SELKIE_OK;
+    for (int copy = 0; copy < 2; copy++) {
+        const size_t kept = copy == cuda->current ? (size_t)cuda->device_count : 0;
+        const larger_array records = {before, kept, capacity, sizeof(sk_particle)};
+        SK_TRY(retake(cuda, &cuda->records[copy], records, error));
+        for (int a = 0; a < step->particles.attribute_count; a++) {
+            const size_t size = (size_t)step->particles.attributes[a].components * sizeof(uint32_t);
+            const larger_array values = {before, kept, capacity, size};
+            SK_TRY(retake(cuda, &cuda->attributes[a][copy], values, error));
+        }
+    }
+    uint32_t **const lists[3] = {&cuda->shadow.keys, &cuda->shadow.ranks, &cuda->shadow.order};
+    uint32_t **const there[3] = {&cuda->data->keys, &cuda->data->ranks, &cuda->data->order};
+    for (int n = 0; n < 3; n++) {
+        const larger_array list = {before, 0, capacity, sizeof(uint32_t)};
+        SK_TRY(retake(cuda, lists[n], list, error));
+        SK_CUDA_TRY(cudaMemcpyAsync(there[n], lists[n], sizeof *lists[n], cudaMemcpyHostToDevice, cuda->stream),
+                    "the particles", error);
+    }
+    cuda->particle_capacity = capacity;
+    return SELKIE_OK;
 }
 
 /* Blocks that hold particles or lie beside one that does, counted on the host; at most all. */
@@ -302,14 +300,16 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     }
     if (blocks > (size_t)places + 1)
         blocks = (size_t)places + 1;
-    SK_TRY(take(cuda, &cuda->device, sizeof *cuda->device, 1, error));
-    SK_TRY(take(cuda, &cuda->data, sizeof *cuda->data, 1, error));
-    SK_TRY(take(cuda, &cuda->solver, sizeof *cuda->solver, 1, error));
-    SK_TRY(take(cuda, &cuda->shadow.slot_of_place, (size_t)places * sizeof(int32_t), 1, error));
-    SK_TRY(take(cuda, &cuda->shadow.first_reach, (size_t)places * sizeof(uint32_t), 1, error));
-    SK_TRY(take(cuda, &cuda->shadow.partial, 8 * 4096 * sizeof(double), 1, error));
+    if (cuda->expected_blocks < 64)
+        cuda->expected_blocks = 64; /* a source may fill an empty domain */
+    SK_TRY(sk_cuda_take(cuda, &cuda->device, sizeof *cuda->device, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->data, sizeof *cuda->data, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->solver, sizeof *cuda->solver, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slot_of_place, (size_t)places * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.first_reach, (size_t)places * sizeof(uint32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.partial, 8 * 4096 * sizeof(double), 1, error));
+    SK_TRY(sk_cuda_take_solids(step, error));
     SK_TRY(take_blocks(cuda, step, blocks, error));
-    SK_TRY(take_solids(cuda, step, error));
     SK_TRY(take_solver(cuda, step, error));
     SK_TRY(take_particles(cuda, step, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->data, &cuda->shadow, sizeof cuda->shadow, cudaMemcpyHostToDevice, cuda->stream),
@@ -323,6 +323,15 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     return SELKIE_OK;
 }
 
+static void forget_graphs(sk_cuda *cuda)
+{
+#ifndef SK_CUDA_EMULATED
+    for (int n = 0; n < cuda->graph_count; n++)
+        cudaGraphExecDestroy(cuda->graphs[n].graph);
+#endif
+    cuda->graph_count = 0;
+}
+
 static void release(sk_cuda *cuda)
 {
     for (int n = 0; n < cuda->allocation_count; n++)
@@ -331,11 +340,8 @@ static void release(sk_cuda *cuda)
     cuda->bytes = 0;
     memset(&cuda->shadow, 0, sizeof cuda->shadow);
     memset(&cuda->solver_shadow, 0, sizeof cuda->solver_shadow);
-#ifndef SK_CUDA_EMULATED
-    for (int n = 0; n < cuda->graph_count; n++)
-        cudaGraphExecDestroy(cuda->graphs[n].graph);
-#endif
-    cuda->graph_count = 0;
+    forget_graphs(cuda);
+    sk_cuda_release_solids(cuda);
 }
 
 selkie_code sk_cuda_create(sk_step *step, selkie_error *error)
@@ -366,13 +372,7 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
-#ifndef SK_CUDA_EMULATED
-    if (cuda->profile) {
-        cudaEventDestroy(cuda->profile->begin);
-        cudaEventDestroy(cuda->profile->end);
-        free(cuda->profile);
-    }
-#endif
+    sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
     if (cuda->results)
@@ -437,12 +437,7 @@ static void fill_step(sk_step *step)
     to->block_count = cuda->results->block_count > 1 ? cuda->results->block_count : 1; /* of the last sort */
     to->particle_blocks = cuda->results->particle_blocks;
 
-    sk_solids *there = &sent->step.solids;
-    memcpy(there->fraction, solids.fraction, sizeof solids.fraction);
-    there->blurred = solids.blurred, there->distance = solids.distance, there->no_slip = solids.no_slip;
-    there->closed = solids.closed, there->plain = solids.plain, there->block_slot = solids.block_slot;
-    there->grip = solids.grip;
-    there->friction = NULL;
+    sk_cuda_point_solids(step, &solids);
 
     sk_particles *particles = &sent->step.particles;
     particles->count = cuda->device_count;
@@ -466,8 +461,14 @@ selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error)
                         cuda->shadow.capacity <= cuda->shadow.places;
     const int grown =
         cuda->allocation_count && cuda->host_changed && (size_t)step->particles.count + 16 > cuda->particle_capacity;
-    if (cuda->allocation_count && !crowded && !grown)
+    if (cuda->allocation_count && !crowded && !grown) {
+        /* Launches are as wide as the blocks were when they were recorded. */
+        if (2 * wanted > 3 * (size_t)cuda->expected_blocks) {
+            cuda->expected_blocks = (int)(wanted + wanted / 4);
+            forget_graphs(cuda);
+        }
         return SELKIE_OK;
+    }
     if (crowded && !cuda->host_changed)
         SK_TRY(sk_cuda_fetch_particles(step, error));
     release(cuda);
@@ -483,6 +484,7 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
         SK_TRY(allocate(step, (size_t)cuda->first_blocks, error));
     if (cuda->host_changed)
         SK_TRY(send_particles(step, error));
+    SK_TRY(sk_cuda_move_solids(step, error));
     fill_step(step);
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->device, cuda->sent, sizeof *cuda->sent, cudaMemcpyHostToDevice, cuda->stream),
                 "a copy of the step", error);
@@ -496,8 +498,15 @@ selkie_code sk_cuda_grow(sk_step *step, selkie_error *error)
     const size_t wanted = (size_t)cuda->results->overflow;
     cuda->began = cuda->particles_here = 0;
     SK_TRY(sk_cuda_fetch_particles(step, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->results->drained, &cuda->data->results.drained, sizeof cuda->results->drained,
+                                cudaMemcpyDeviceToHost, cuda->stream),
+                "a step", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
     release(cuda);
     SK_TRY(allocate(step, wanted + wanted / 2 + 64, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->data->results.drained, &cuda->results->drained, sizeof cuda->results->drained,
+                                cudaMemcpyHostToDevice, cuda->stream),
+                "a step", error);
     cuda->results->overflow = 0;
     return sk_cuda_begin(step, error);
 }
@@ -555,6 +564,8 @@ static selkie_code report_pressure(sk_step *step, selkie_error *error)
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     report_errors(step);
+    step->cuda->last[SK_CUDA_PRESSURE].iterations = results->pressure.iterations;
+    step->cuda->last[SK_CUDA_PRESSURE].twice = results->pressure.twice;
     step->pressure.iterations = results->pressure.iterations;
     step->pressure.converged = results->pressure.converged;
     step->pressure.residual = results->pressure.residual;
@@ -574,6 +585,7 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
     sk_cuda *cuda = step->cuda;
     const sk_cuda_results *results = cuda->results;
     SK_TRY(sk_cuda_read_results(step, error));
+    sk_cuda_take_graph_times(cuda);
     SK_TRY(report_pressure(step, error));
     step->sums.kinetic = results->kinetic;
     step->sums.max_speed = sqrt(results->fastest2);
@@ -584,6 +596,15 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
             "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
             "smaller time.step or time.cfl",
             (long long)step->step_count + 1, step->time, (long long)results->bad);
+
+    /* Drains came before the move, and before the volume was measured. */
+    for (int d = 0; d < step->dimension; d++)
+        step->positions[d] -= results->drained.positions[d];
+    step->drained += results->drained.count;
+    step->exchanged = step->emitted - step->drained;
+    if (results->drained.count)
+        SK_CUDA_TRY(cudaMemsetAsync(&cuda->data->results.drained, 0, sizeof results->drained, cuda->stream), "a step",
+                    error);
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memcpy(step->positions, results->positions, sizeof step->positions);
     step->drained += results->gone;

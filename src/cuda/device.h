@@ -37,7 +37,8 @@ enum {
     SK_CUDA_TAIL_BLOCKS = 16, /* levels with at most so many places are smoothed by one thread block */
     SK_CUDA_HISTORY = 256,
     SK_CUDA_TICKETS = 16,
-    SK_CUDA_SCRATCH = 9
+    SK_CUDA_SCRATCH = 9,
+    SK_CUDA_TILE = 7 * 10 * 10 * 10 /* values of the nodes in and around a block */
 };
 
 /* A level of the multigrid cycle. Level 0 has the blocks of the grid, a coarse level numbers its own from 1, in an
@@ -96,10 +97,15 @@ typedef struct sk_cuda_results {
     int64_t occupied, liquid;
     double error_absolute, error_squares, error_sum, error_largest;
     int64_t error_count;
-    int64_t redistributed, unseen, needy;
+    int64_t redistributed, unseen, needy, intruders;
+    int64_t inside; /* particles inside a source or drain */
+    struct {
+        int64_t count;
+        double positions[3]; /* m  their sum */
+    } drained;               /* particles that drains have removed in this step */
     sk_mass_sums masses;
     struct {
-        int iterations, converged, broken, unknowns;
+        int iterations, converged, broken, unknowns, twice;
         double residual;
     } pressure, density;
 } sk_cuda_results;
@@ -119,9 +125,16 @@ typedef struct sk_cuda_data {
     uint8_t *kinds;                  /* [capacity][cells] */
     float *scratch[SK_CUDA_SCRATCH]; /* [capacity][cells] */
     double *partial;                 /* [8][most thread blocks] */
+    float *tiles;                    /* [capacity][SK_CUDA_TILE] sums of a block's particles: gather_dim.cu; 3D only */
     unsigned ticket[SK_CUDA_TICKETS];
     sk_cuda_results results;
 } sk_cuda_data;
+
+/* The primitives of a shape. */
+typedef struct sk_cuda_shape {
+    int count;
+    const sk_shape_part *parts;
+} sk_cuda_shape;
 
 /* Constants of a step that the host computes. */
 typedef struct sk_cuda_constants {
@@ -132,6 +145,7 @@ typedef struct sk_cuda_constants {
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
     float relative_density[SK_TRANSFER_MATERIALS];
+    float obstacles_low[3], obstacles_high[3]; /* m    box around all obstacles during the step */
     int force_count;
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
@@ -143,6 +157,9 @@ typedef struct sk_cuda_sent {
     sk_cuda_constants constants;
 } sk_cuda_sent;
 
+/* Kinds of solves. */
+enum { SK_CUDA_PRESSURE, SK_CUDA_DENSITY, SK_CUDA_DENSITY_AGAIN, SK_CUDA_SOLVES };
+
 enum { SK_CUDA_GRAPHS = 32, SK_CUDA_KERNELS = 128 };
 
 #ifdef SK_CUDA_EMULATED
@@ -152,14 +169,33 @@ typedef cudaGraphExec_t sk_cuda_graph;
 typedef cudaGraphConditionalHandle sk_cuda_condition;
 #endif
 
-/* Times of kernels. While there is a profile, kernels run one by one and not in graphs. */
+/* Times of kernels or graphs. While kernels are timed, they run one by one and not in graphs. Times of graphs are read
+ * at the end of a step. */
+enum { SK_CUDA_TIMED_GRAPHS = 256 };
 typedef struct sk_cuda_profile {
+    enum sk_cuda_timed timed;
     int count;
     sk_cuda_time kernels[SK_CUDA_KERNELS];
 #ifndef SK_CUDA_EMULATED
-    cudaEvent_t begin, end;
+    cudaEvent_t begin[SK_CUDA_TIMED_GRAPHS], end[SK_CUDA_TIMED_GRAPHS];
+    const char *graphs[SK_CUDA_TIMED_GRAPHS];
+    int graph_count; /* in this step */
 #endif
 } sk_cuda_profile;
+
+/* The solids: slots of the places, and what the device has of the obstacles. */
+typedef struct sk_cuda_solids {
+    int32_t *static_slots, *slots; /* [places] of static solids alone, and of this step */
+    int32_t *list;                 /* [places] places near moving solids */
+    uint8_t *listed;               /* [places] is in the list */
+    int list_count;
+    size_t capacity; /* slots of the device's arrays */
+    sk_obstacle *obstacle_copies;
+    sk_obstacle *obstacles;       /* device */
+    uint64_t *bins;               /* device */
+    sk_cuda_shape *shapes;        /* device: of obstacles, sources and drains */
+    sk_cuda_shape *source_shapes; /* host's copy: of sources and drains */
+} sk_cuda_solids;
 
 struct sk_cuda {
     cudaStream_t stream, body_stream; /* the second one records bodies of repetitions */
@@ -190,6 +226,10 @@ struct sk_cuda {
     int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
+    struct {
+        int iterations, twice;
+    } last[SK_CUDA_SOLVES]; /* of the last solve of each kind: what the next one is launched with */
+    sk_cuda_solids solids;
 };
 
 /* --- the host's side --- */
@@ -202,6 +242,17 @@ selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error);
             return sk_cuda_failed(sk_cuda_code, what, error);                                                          \
     } while (0)
 
+/* Memory on the device; `address` is that of a pointer. Bytes taken are given back by their pointer. */
+selkie_code sk_cuda_take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error);
+void sk_cuda_give(sk_cuda *cuda, void *memory, size_t bytes);
+/* The solids of all places, at the start and after the memory has changed; those of a step that begins; the device's
+ * arrays in the step that is sent, from `arrays`. */
+selkie_code sk_cuda_take_solids(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
+void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
+void sk_cuda_release_solids(sk_cuda *cuda);
+/* Makes room for more particles; those on the device stay. */
+selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error *error);
 /* Makes room for the particles and blocks of a step that begins. */
 selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error);
 /* Sends the step to the device if this has not happened in this step. */
@@ -213,6 +264,9 @@ selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launch
 selkie_code sk_cuda_grow(sk_step *step, selkie_error *error);
 /* Waits and copies the results. */
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
+/* Takes the times of the graphs of a step that is over, and releases the profile. */
+void sk_cuda_take_graph_times(sk_cuda *cuda);
+void sk_cuda_end_profile(sk_cuda *cuda);
 /* Launches repeat while the device asks for it, within sk_cuda_run. A kernel before them and the last of them set the
  * condition. `done` is the flag on the device that says the same, for runs without a graph. */
 sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda);
@@ -238,6 +292,10 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
 #define SK_CUDA_TEAM_BARRIER(team, threads) asm volatile("bar.sync %0, %1;" ::"r"((team) + 1), "r"(threads) : "memory")
 void sk_cuda_profile_begin(sk_cuda *cuda);
 void sk_cuda_profile_end(sk_cuda *cuda, const char *kernel);
+static inline int sk_cuda_times_kernels(const sk_cuda *cuda)
+{
+    return cuda->profile && cuda->profile->timed == SK_CUDA_TIME_KERNELS;
+}
 
 template <typename... Parameters, typename... Arguments>
 static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel)(Parameters...), int blocks,
@@ -251,11 +309,11 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel
     config.blockDim.x = (unsigned)threads;
     config.stream = cuda->stream;
     config.attrs = &overlap;
-    config.numAttrs = cuda->profile ? 0 : 1;
-    if (cuda->profile)
+    config.numAttrs = sk_cuda_times_kernels(cuda) ? 0 : 1;
+    if (sk_cuda_times_kernels(cuda))
         sk_cuda_profile_begin(cuda);
     cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
-    if (cuda->profile)
+    if (sk_cuda_times_kernels(cuda))
         sk_cuda_profile_end(cuda, name);
 }
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \

@@ -1,10 +1,10 @@
 /* Transfer of the particles to the grid, and their density.
  *
- * In 3D a thread block has a block of cells with one layer around it. It goes through the layers of cells in z. A
- * thread adds up the particles of one cell for each node that they reach; then the sums of all cells of the layer are
- * added to the nodes in shared memory, in nine rounds, in each of which the cells reach different nodes. So a node adds
- * up the cells around it in the order of sk_plain_gather_cell, and no particle is read by more cells than its own and
- * those of the layers around other blocks. 2D and liquids of several densities take that function, one thread a cell.
+ * In 3D a thread block has the particles of a block of cells. A thread adds up those of one cell for each node that
+ * they reach, in registers. The cells of a layer then add their sums to a tile in shared memory, the nodes of the block
+ * and a layer around it, in nine rounds, in each of which the cells reach different nodes. A second kernel adds up the
+ * tiles around a block. Both follow the order of sk_plain_gather_cell. 2D and liquids of several densities take that
+ * function, one thread a cell.
  */
 #include "cuda/device.h"
 
@@ -44,7 +44,15 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 }
 
 #if SELKIE_DIM == 3
-enum { N = SK_BLOCK_N, CELLS = SK_BLOCK_CELLS, SIDE = N + 2, LAYER_THREADS = 128 };
+enum {
+    N = SK_BLOCK_N,
+    CELLS = SK_BLOCK_CELLS,
+    SIDE = N + 2,
+    TILE = SIDE * SIDE * SIDE,
+    LAYER = N * N,
+    LAYERS = 2, /* at a time */
+    LAYER_THREADS = LAYER * LAYERS
+};
 
 /* Weight of a particle with a fraction of its cell, which is `offset` cells from the node: of nodes at centres, and of
  * nodes on the lower faces. The values of sk_hat_weights_centred and sk_hat_weights_face. */
@@ -59,215 +67,265 @@ SK_DEVICE float face_weight(float fraction, int offset)
     return offset == 0 ? 1.0f - fraction : offset < 0 ? fraction : 0.0f;
 }
 
-/* A cell of a layer: where it is, and its particles. */
+/* The cell of a thread in layer k of its block: where it is, and its particles. */
 typedef struct layer_cell {
-    int i, j, k; /* from -1 to N */
+    int i, j, k;
     int at[3];
     uint32_t first, last;
 } layer_cell;
 
 SK_DEVICE layer_cell cell_of_layer(const sk_grid *grid, int block, int k)
 {
-    const int t = (int)threadIdx.x;
     layer_cell own;
-    own.i = t % SIDE - 1, own.j = t / SIDE - 1, own.k = k;
-    own.first = own.last = 0;
-    const int side[3] = {own.i < 0   ? 0
-                         : own.i < N ? 1
-                                     : 2,
-                         own.j < 0   ? 0
-                         : own.j < N ? 1
-                                     : 2,
-                         own.k < 0   ? 0
-                         : own.k < N ? 1
-                                     : 2};
+    own.i = (int)threadIdx.x % N, own.j = (int)threadIdx.x / N % N, own.k = k;
     const int along[3] = {own.i, own.j, own.k};
     for (int d = 0; d < 3; d++)
         own.at[d] = grid->coordinates[block][d] * N + along[d];
-    if (t < SIDE * SIDE) {
-        const sk_plain_cell cell = {grid->neighbours[block][side[0] + 3 * (side[1] + 3 * side[2])],
-                                    (own.i & (N - 1)) | (own.j & (N - 1)) << SK_BLOCK_LOG |
-                                        (own.k & (N - 1)) << (2 * SK_BLOCK_LOG)};
-        sk_plain_particles(grid, cell, &own.first, &own.last);
-    }
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * CELLS + own.i + N * (own.j + N * own.k);
+    own.first = start[0];
+    own.last = start[1];
     return own;
 }
 
-/* Is the cell closed? Its particles do not count. */
-SK_DEVICE int is_left_out(const sk_step *step, int block, const layer_cell *own)
+/* The node of the tile that a cell reaches at an offset. */
+SK_DEVICE int node_of_tile(const layer_cell *own, int ox, int oy, int oz)
 {
-    const int side[3] = {own->i < 0   ? 0
-                         : own->i < N ? 1
-                                      : 2,
-                         own->j < 0   ? 0
-                         : own->j < N ? 1
-                                      : 2,
-                         own->k < 0   ? 0
-                         : own->k < N ? 1
-                                      : 2};
-    const sk_plain_cell cell = {step->grid.neighbours[block][side[0] + 3 * (side[1] + 3 * side[2])],
-                                (own->i & (N - 1)) | (own->j & (N - 1)) << SK_BLOCK_LOG |
-                                    (own->k & (N - 1)) << (2 * SK_BLOCK_LOG)};
-    return step->solids.closed[sk_plain_solid_index(&step->solids, cell)];
+    return own->i - ox + 1 + SIDE * (own->j - oy + 1 + SIDE * (own->k - oz + 1));
 }
 
-/* The node that a cell at (i, j, k) reaches at an offset; -1 outside of the block. */
-SK_DEVICE int node_of(const layer_cell *own, int ox, int oy, int oz)
+/* Sums of a cell by offset; those of upper offsets along their own axis stay unused. */
+typedef struct cell_sums {
+    float momentum[3][27], mass[3][27], centre[27];
+} cell_sums;
+
+SK_DEVICE void centred_weights(const float fraction[3], float weights[3][3])
 {
-    const int i = own->i - ox, j = own->j - oy, k = own->k - oz;
-    return ((i | j | k) & ~(N - 1)) == 0 ? i + N * (j + N * k) : -1;
+#pragma unroll
+    for (int e = 0; e < 3; e++)
+#pragma unroll
+        for (int o = -1; o <= 1; o++)
+            weights[e][o + 1] = centred_weight(fraction[e], o);
 }
 
-/* Adds the sums of the layer's cells for a part of the nodes: of component D, and of a third of the centres. */
-template <int D>
-SK_DEVICE void gather_layer(const sk_plain_frame *frame, const sk_plain_data *data, const layer_cell *own,
-                            float *momentum, float *mass, float *centre)
+/* Adds a particle to the faces of component D. */
+template <int D, bool APIC>
+SK_DEVICE void add_to_faces(const float fraction[3], const float centred[3][3], const float velocity[3],
+                            const float *affine, float cell_size, cell_sums *sums)
 {
-    float sum_momentum[27], sum_mass[27], sum_centre[9]; /* by offset; those of upper offsets along D stay unused */
+    float weights[3][3];
 #pragma unroll
-    for (int n = 0; n < 27; n++)
-        sum_momentum[n] = sum_mass[n] = 0.0f;
+    for (int e = 0; e < 3; e++)
 #pragma unroll
-    for (int n = 0; n < 9; n++)
-        sum_centre[n] = 0.0f;
+        for (int n = 0; n < 3; n++)
+            weights[e][n] = centred[e][n];
+    weights[D][0] = face_weight(fraction[D], -1);
+    weights[D][1] = face_weight(fraction[D], 0);
+#pragma unroll
+    for (int n = 0; n < 27; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+        if (offset[D] > 0)
+            continue;
+        const float weight = weights[0][n % 3] * weights[1][n / 3 % 3] * weights[2][n / 9];
+        const float at_face = sk_velocity_at_face(D, fraction, offset, velocity, APIC ? affine : nullptr, cell_size);
+        sums->mass[D][n] += weight;
+        sums->momentum[D][n] += weight * at_face;
+    }
+}
 
-    /* The particles of the cell. */
+template <bool APIC>
+SK_DEVICE void add_up_cell(const sk_plain_frame *frame, const sk_plain_data *data, const layer_cell *own,
+                           cell_sums *sums)
+{
+#pragma unroll
+    for (int n = 0; n < 27; n++) {
+        sums->centre[n] = 0.0f;
+#pragma unroll
+        for (int d = 0; d < 3; d++)
+            sums->momentum[d][n] = sums->mass[d][n] = 0.0f;
+    }
+    sk_particle next = load_particle(&data->records[own->first < own->last ? own->first : 0]);
     for (uint32_t p = own->first; p < own->last; p++) {
-        const sk_particle particle = load_particle(&data->records[p]);
+        const sk_particle particle = next; /* the one after it is on its way meanwhile */
+        next = load_particle(&data->records[p + 1 < own->last ? p + 1 : p]);
+        const float *affine = APIC ? data->affine + 9 * (size_t)p : nullptr;
         float fraction[3], weights[3][3];
         sk_plain_fractions(frame, particle.position, own->at, fraction);
+        centred_weights(fraction, weights);
 #pragma unroll
-        for (int e = 0; e < 3; e++)
-#pragma unroll
-            for (int o = -1; o <= 1; o++)
-                weights[e][o + 1] = centred_weight(fraction[e], o);
-#pragma unroll
-        for (int n = 0; n < 9; n++)
-            sum_centre[n] += weights[0][n % 3] * weights[1][n / 3] * weights[2][D];
-        weights[D][0] = face_weight(fraction[D], -1);
-        weights[D][1] = face_weight(fraction[D], 0);
-#pragma unroll
-        for (int n = 0; n < 27; n++) {
-            const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
-            if (offset[D] > 0)
-                continue;
-            const float weight = weights[0][n % 3] * weights[1][n / 3 % 3] * weights[2][n / 9];
-            const float velocity =
-                sk_velocity_at_face(D, fraction, offset, particle.velocity,
-                                    data->affine ? data->affine + 9 * (size_t)p : nullptr, frame->cell_size);
-            sum_mass[n] += weight;
-            sum_momentum[n] += weight * velocity;
-        }
-    }
-
-    /* To the nodes, in rounds. */
-#pragma unroll
-    for (int round = 0; round < 9; round++) {
-        const int ox = round % 3 - 1, oy = round / 3 - 1;
-#pragma unroll
-        for (int oz = -1; oz <= 1; oz++) {
-            const int offset[3] = {ox, oy, oz}, n = round + 9 * (oz + 1), node = node_of(own, ox, oy, oz);
-            if (own->first == own->last || node < 0)
-                continue;
-            if (offset[D] <= 0) {
-                momentum[node] += sum_momentum[n];
-                mass[node] += sum_mass[n];
-            }
-            if (oz == D - 1)
-                centre[node] += sum_centre[round];
-        }
-        __syncthreads();
+        for (int n = 0; n < 27; n++)
+            sums->centre[n] += weights[0][n % 3] * weights[1][n / 3 % 3] * weights[2][n / 9];
+        add_to_faces<0, APIC>(fraction, weights, particle.velocity, affine, frame->cell_size, sums);
+        add_to_faces<1, APIC>(fraction, weights, particle.velocity, affine, frame->cell_size, sums);
+        add_to_faces<2, APIC>(fraction, weights, particle.velocity, affine, frame->cell_size, sums);
     }
 }
 
-static __global__ void __launch_bounds__(LAYER_THREADS) gather(const sk_step *step, const sk_cuda_constants *constants)
+/* Values of a node in a tile: momentum and mass of the three faces, and the centre. */
+enum { OF_MOMENTUM = 0, OF_MASS = 3, OF_CENTRE = 6, VALUES = 7 };
+
+template <bool APIC>
+static __global__ void __launch_bounds__(LAYER_THREADS, 2)
+    gather(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
-    __shared__ float momentum[3][CELLS], mass[3][CELLS], centre[CELLS];
+    __shared__ float tile[VALUES][TILE];
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
-    const sk_plain_data data = particle_data(step, constants);
-    SK_CUDA_EACH_BLOCK(block, step)
-    {
-        for (int c = (int)threadIdx.x; c < CELLS; c += LAYER_THREADS) {
-            centre[c] = 0.0f;
-            for (int d = 0; d < 3; d++)
-                momentum[d][c] = mass[d][c] = 0.0f;
-        }
-        for (int k = -1; k <= N; k++) {
-            const layer_cell own = cell_of_layer(grid, block, k);
-            if (!__syncthreads_or(own.first < own.last))
-                continue;
-            gather_layer<0>(&frame, &data, &own, momentum[0], mass[0], centre);
-            gather_layer<1>(&frame, &data, &own, momentum[1], mass[1], centre);
-            gather_layer<2>(&frame, &data, &own, momentum[2], mass[2], centre);
-        }
+    const sk_plain_data particles = particle_data(step, constants);
+    const int half = (int)threadIdx.x / LAYER;
+    for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
+        for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER_THREADS)
+            tile[0][n] = 0.0f;
         __syncthreads();
-        for (int c = (int)threadIdx.x; c < CELLS; c += LAYER_THREADS) {
-            sk_gathered sums;
-            for (int d = 0; d < 3; d++) {
-                sums.momentum[d] = momentum[d][c];
-                sums.mass[d] = sums.weight[d] = mass[d][c];
-            }
-            const size_t at = (size_t)block * CELLS + c;
-            sk_plain_set_faces(grid, &sums, 0, constants->options.density_per_particle, at);
-            grid->fields[SK_FIELD_DENSITY][at] = centre[c] * constants->options.density_per_particle;
+        for (int k = 0; k < N; k += LAYERS) {
+            const layer_cell own = cell_of_layer(grid, block, k + half);
+            const int has = own.first < own.last;
+            cell_sums sums;
+            if (!__syncthreads_or(has))
+                continue;
+            add_up_cell<APIC>(&frame, &particles, &own, &sums);
+            for (int turn = 0; turn < LAYERS; turn++)
+#pragma unroll
+                for (int round = 0; round < 9; round++) {
+                    const int ox = round % 3 - 1, oy = round / 3 - 1;
+#pragma unroll
+                    for (int oz = -1; oz <= 1; oz++) {
+                        const int offset[3] = {ox, oy, oz}, n = round + 9 * (oz + 1);
+                        const int node = node_of_tile(&own, ox, oy, oz);
+                        if (!has || turn != half)
+                            continue;
+                        tile[OF_CENTRE][node] += sums.centre[n];
+#pragma unroll
+                        for (int d = 0; d < 3; d++) {
+                            if (offset[d] > 0)
+                                continue;
+                            tile[OF_MOMENTUM + d][node] += sums.momentum[d][n];
+                            tile[OF_MASS + d][node] += sums.mass[d][n];
+                        }
+                    }
+                    __syncthreads();
+                }
         }
+        float *to = data->tiles + (size_t)(block - 1) * VALUES * TILE;
+        __syncthreads();
+        for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER_THREADS)
+            to[n] = tile[0][n];
         __syncthreads();
     }
 }
 
 /* The density alone, without the particles of closed cells. */
-static __global__ void __launch_bounds__(LAYER_THREADS) weigh(const sk_step *step, const sk_cuda_constants *constants)
+static __global__ void __launch_bounds__(LAYER_THREADS)
+    weigh(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
-    __shared__ float centre[CELLS];
+    __shared__ float tile[TILE];
     SK_CUDA_WAIT();
+    (void)constants;
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
-    SK_CUDA_EACH_BLOCK(block, step)
-    {
-        for (int c = (int)threadIdx.x; c < CELLS; c += LAYER_THREADS)
-            centre[c] = 0.0f;
-        for (int k = -1; k <= N; k++) {
-            layer_cell own = cell_of_layer(grid, block, k);
-            if (own.first < own.last && is_left_out(step, block, &own))
-                own.last = own.first;
-            if (!__syncthreads_or(own.first < own.last))
-                continue;
+    const int half = (int)threadIdx.x / LAYER;
+    for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
+        for (int n = (int)threadIdx.x; n < TILE; n += LAYER_THREADS)
+            tile[n] = 0.0f;
+        __syncthreads();
+        for (int k = 0; k < N; k += LAYERS) {
+            const layer_cell own = cell_of_layer(grid, block, k + half);
+            const sk_plain_cell cell = {block, own.i + N * (own.j + N * own.k)};
+            const int has = own.first < own.last && !step->solids.closed[sk_plain_solid_index(&step->solids, cell)];
             float sum[27];
+            if (!__syncthreads_or(has))
+                continue;
 #pragma unroll
             for (int n = 0; n < 27; n++)
                 sum[n] = 0.0f;
-            for (uint32_t p = own.first; p < own.last; p++) {
+            for (uint32_t p = own.first; has && p < own.last; p++) {
                 const float4 position = *(const float4 *)(const void *)&step->particles.records[p];
                 const float x[3] = {position.x, position.y, position.z};
                 float fraction[3], weights[3][3];
                 sk_plain_fractions(&frame, x, own.at, fraction);
-#pragma unroll
-                for (int e = 0; e < 3; e++)
-#pragma unroll
-                    for (int o = -1; o <= 1; o++)
-                        weights[e][o + 1] = centred_weight(fraction[e], o);
+                centred_weights(fraction, weights);
 #pragma unroll
                 for (int n = 0; n < 27; n++)
                     sum[n] += weights[0][n % 3] * weights[1][n / 3 % 3] * weights[2][n / 9];
             }
+            for (int turn = 0; turn < LAYERS; turn++)
 #pragma unroll
-            for (int round = 0; round < 9; round++) {
+                for (int round = 0; round < 9; round++) {
 #pragma unroll
-                for (int oz = -1; oz <= 1; oz++) {
-                    const int node = node_of(&own, round % 3 - 1, round / 3 - 1, oz);
-                    if (own.first < own.last && node >= 0)
-                        centre[node] += sum[round + 9 * (oz + 1)];
+                    for (int oz = -1; oz <= 1; oz++)
+                        if (has && turn == half)
+                            tile[node_of_tile(&own, round % 3 - 1, round / 3 - 1, oz)] += sum[round + 9 * (oz + 1)];
+                    __syncthreads();
                 }
-                __syncthreads();
-            }
         }
         __syncthreads();
-        for (int c = (int)threadIdx.x; c < CELLS; c += LAYER_THREADS)
-            grid->fields[SK_FIELD_DENSITY][(size_t)block * CELLS + c] =
-                centre[c] * constants->options.density_per_particle;
+        for (int n = (int)threadIdx.x; n < TILE; n += LAYER_THREADS)
+            data->tiles[(size_t)(block - 1) * TILE + n] = tile[n];
         __syncthreads();
+    }
+}
+
+/* Adds up values of a cell from the tiles around its block that hold it: along an axis its own block, and before or
+ * after it the neighbour if the cell is at that side. */
+template <int COUNT>
+SK_DEVICE void add_tiles(const sk_grid *grid, const float *tiles, int block, int cell, float values[COUNT])
+{
+    const int at[3] = {cell % N, cell / N % N, cell / N / N};
+    int first[3], last[3];
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+        first[d] = at[d] == 0 ? 0 : 1;
+        last[d] = at[d] == N - 1 ? 2 : 1;
+    }
+#pragma unroll
+    for (int v = 0; v < COUNT; v++)
+        values[v] = 0.0f;
+    for (int z = first[2]; z <= last[2]; z++)
+        for (int y = first[1]; y <= last[1]; y++)
+            for (int x = first[0]; x <= last[0]; x++) {
+                const int other = grid->neighbours[block][x + 3 * (y + 3 * z)];
+                /* The node in the other block's tile, which begins one node before it. */
+                const int i = at[0] + 1 - (x - 1) * N, j = at[1] + 1 - (y - 1) * N, k = at[2] + 1 - (z - 1) * N;
+                if (other < 1 || other > grid->particle_blocks)
+                    continue;
+                const float *tile = tiles + (size_t)(other - 1) * COUNT * TILE + i + SIDE * (j + SIDE * k);
+#pragma unroll
+                for (int v = 0; v < COUNT; v++)
+                    values[v] += tile[v * TILE];
+            }
+}
+
+static __global__ void __launch_bounds__(CELLS)
+    merge_faces(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const float per_particle = constants->options.density_per_particle;
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const size_t at = (size_t)block * CELLS + threadIdx.x;
+        float values[VALUES];
+        sk_gathered sums;
+        add_tiles<VALUES>(grid, data->tiles, block, (int)threadIdx.x, values);
+        for (int d = 0; d < 3; d++) {
+            sums.momentum[d] = values[OF_MOMENTUM + d];
+            sums.mass[d] = sums.weight[d] = values[OF_MASS + d];
+        }
+        sk_plain_set_faces(grid, &sums, 0, per_particle, at);
+        grid->fields[SK_FIELD_DENSITY][at] = values[OF_CENTRE] * per_particle;
+    }
+}
+
+static __global__ void __launch_bounds__(CELLS)
+    merge_centres(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        float value[1];
+        add_tiles<1>(&step->grid, data->tiles, block, (int)threadIdx.x, value);
+        step->grid.fields[SK_FIELD_DENSITY][(size_t)block * CELLS + threadIdx.x] =
+            value[0] * constants->options.density_per_particle;
     }
 }
 #endif
@@ -278,7 +336,11 @@ void SK_DIM(sk_cuda_launch_gather)(sk_cuda *cuda, const sk_step *host)
     const sk_cuda_constants *constants = &cuda->device->constants;
 #if SELKIE_DIM == 3
     if (!host->relative_density && !host->liquid_mask) {
-        SK_LAUNCH(cuda, gather, SK_CUDA_WIDE, LAYER_THREADS, step, constants);
+        if (host->scene->transfer == SELKIE_TRANSFER_APIC)
+            SK_LAUNCH(cuda, gather<true>, SK_CUDA_WIDE, LAYER_THREADS, step, constants, cuda->data);
+        else
+            SK_LAUNCH(cuda, gather<false>, SK_CUDA_WIDE, LAYER_THREADS, step, constants, cuda->data);
+        SK_LAUNCH_SIMPLE(cuda, merge_faces, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
         return;
     }
 #endif
@@ -292,7 +354,8 @@ void SK_DIM(sk_cuda_launch_weigh)(sk_cuda *cuda, const sk_step *host)
     const sk_cuda_constants *constants = &cuda->device->constants;
 #if SELKIE_DIM == 3
     if (!host->relative_density && !host->liquid_mask) {
-        SK_LAUNCH(cuda, weigh, SK_CUDA_WIDE, LAYER_THREADS, step, constants);
+        SK_LAUNCH(cuda, weigh, SK_CUDA_WIDE, LAYER_THREADS, step, constants, cuda->data);
+        SK_LAUNCH_SIMPLE(cuda, merge_centres, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
         return;
     }
 #endif

@@ -7,6 +7,7 @@
 #include "grid/transfer_plain.h"
 #include "methods/classify_plain.h"
 #include "methods/flip/constrain_plain.h"
+#include "methods/flip/friction_plain.h"
 #include "methods/flip/pressure_plain.h"
 #include "methods/flip/shore_plain.h"
 
@@ -221,6 +222,7 @@ static __global__ void report_pressure(const sk_step *step, const sk_cuda_solver
     data->results.pressure.converged = solver->converged;
     data->results.pressure.broken = solver->broken;
     data->results.pressure.unknowns = solver->unknowns[0];
+    data->results.pressure.twice = solver->twice;
     data->results.pressure.residual = solver->residual / unit;
 }
 
@@ -277,8 +279,50 @@ selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
     if (!sk_step_has_pressure(step))
         return sk_cuda_run(step, "flight", launch_flight, error);
     SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->pressure.iterations, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
     return sk_cuda_run(step, "pressure", launch_projection, error);
+}
+
+/* --- friction --- */
+
+/* Friction on a velocity beside solids: into scratch, then back. */
+static __global__ void rub(const sk_step *step, sk_cuda_data *data, int of_end, int back)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    rubbed_field field;
+    field.first = of_end ? step->end_velocity : (int)SK_FIELD_VELOCITY_X;
+    field.part = of_end ? (float)(1.0 + step->reflection) : 1.0f;
+    if (!sk_step_has_pressure(step))
+        return;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        const size_t at = sk_plain_index(cell);
+        if (!step->solids.block_slot[cell.slot])
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *velocity = &grid->fields[field.first + d][at];
+            if (!back) {
+                data->scratch[d][at] = rubbed(step, &field, cell, d);
+                continue;
+            }
+            const float now = data->scratch[d][at];
+            if (field.first == step->end_velocity && now != *velocity)
+                grid->fields[SK_FIELD_CHANGE_X + d][at] += now - *velocity;
+            *velocity = now;
+        }
+    }
+}
+
+static void launch_friction(sk_cuda *cuda, const sk_step *host)
+{
+    for (int n = 0; n < (flip_has_end(host) ? 4 : 2); n++)
+        SK_LAUNCH_SIMPLE(cuda, rub, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data, n / 2, n % 2);
+}
+
+selkie_code SK_DIM(sk_cuda_friction)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "wall_friction", launch_friction, error);
 }
 
 /* --- extrapolation --- */
@@ -295,16 +339,28 @@ static __global__ void move_shore(const sk_step *step)
             move_shore_face(step, cell, d);
 }
 
-/* Fields of the extrapolation: the velocity, its value at the end of a reflected step, and the change of FLIP. */
-SK_DEVICE int group_count(const sk_step *step, const sk_cuda_constants *constants, int block, int layer, int groups[3])
+/* Fields of the extrapolation: the velocity, its value at the end of a reflected step, and the change of FLIP. Their
+ * addresses are read once; a store to a field would make the compiler read them again. */
+typedef struct filled_fields {
+    float *field[3 * SELKIE_DIM], *scratch[3 * SELKIE_DIM];
+    int groups, with_change;
+} filled_fields;
+
+SK_DEVICE filled_fields fields_to_fill(const sk_step *step, const sk_cuda_constants *constants,
+                                       const sk_cuda_data *data, int layer)
 {
-    int count = 0;
-    groups[count++] = SK_FIELD_VELOCITY_X;
-    if (flip_has_end(step))
-        groups[count++] = step->end_velocity;
-    if (constants->options.kind == SK_TRANSFER_FLIP && layer == 0 && step->solids.block_slot[block])
-        groups[count++] = SK_FIELD_CHANGE_X;
-    return count;
+    filled_fields fields;
+    fields.groups = flip_has_end(step) ? 2 : 1;
+    fields.with_change = constants->options.kind == SK_TRANSFER_FLIP && layer == 0;
+#pragma unroll
+    for (int n = 0; n < 3 * SELKIE_DIM; n++) {
+        const int first = n / SELKIE_DIM == 0   ? (int)SK_FIELD_VELOCITY_X
+                          : n / SELKIE_DIM == 1 ? step->end_velocity
+                                                : (int)SK_FIELD_CHANGE_X;
+        fields.field[n] = step->grid.fields[first + n % SELKIE_DIM];
+        fields.scratch[n] = data->scratch[n];
+    }
+    return fields;
 }
 
 /* One layer: the new values of unknown faces into scratch, then back. */
@@ -312,6 +368,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     fill_layer(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int layer, int back)
 {
     SK_CUDA_WAIT();
+    const filled_fields fields = fields_to_fill(step, constants, data, layer);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         /* Only blocks with unknown faces and known ones near them: has_unknown_near_known. */
@@ -319,19 +376,31 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
             continue;
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
-        int groups[3];
-        const int count = group_count(step, constants, block, layer, groups);
-        for (int g = 0; g < count; g++)
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                float *field = step->grid.fields[groups[g] + d], *scratch = data->scratch[3 * g + d];
-                const float own = field[at];
-                if (own == own)
-                    continue;
-                if (back)
-                    field[at] = scratch[at];
-                else
-                    scratch[at] = filled_value(&step->grid, field, cell);
-            }
+        const int with_change = fields.with_change && step->solids.block_slot[block];
+        float own[3 * SELKIE_DIM];
+        int unknown = 0;
+#pragma unroll
+        for (int n = 0; n < 3 * SELKIE_DIM; n++) {
+            const int wanted = n / SELKIE_DIM == 2 ? with_change : n / SELKIE_DIM < fields.groups;
+            own[n] = wanted ? back ? fields.scratch[n][at] : fields.field[n][at] : 0.0f;
+            const float now = wanted && back ? fields.field[n][at] : own[n];
+            unknown |= (now != now) << n;
+        }
+        if (back) {
+#pragma unroll
+            for (int n = 0; n < 3 * SELKIE_DIM; n++)
+                if (unknown >> n & 1)
+                    fields.field[n][at] = own[n];
+            continue;
+        }
+        if (!unknown)
+            continue;
+        size_t around[2 * SELKIE_DIM];
+        places_around(&step->grid, cell, around);
+#pragma unroll
+        for (int n = 0; n < 3 * SELKIE_DIM; n++)
+            if (unknown >> n & 1)
+                fields.scratch[n][at] = mean_around(fields.field[n], around);
     }
 }
 
@@ -364,9 +433,10 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
+/* Are there other surfaces than free-slip walls of the domain? */
 static int has_holding_walls(const sk_step *step)
 {
-    int holds = step->solids.has_grip;
+    int holds = step->solids.has_grip || step->solids.obstacle_count || step->solids.inlet_count;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         holds |= step->solids.walls[side] == SELKIE_WALL_NO_SLIP;
     return holds;

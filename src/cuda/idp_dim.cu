@@ -1,5 +1,4 @@
-/* The density projection on the GPU: the plain form of idp/, a thread a cell or a particle. Obstacles are not known
- * here, so nothing pushes and no cell is cut. */
+/* The density projection on the GPU: the plain form of idp/, a thread a cell or a particle. */
 #include "cuda/device.h"
 
 #include "grid/run_masks.h"
@@ -11,6 +10,12 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
+#include "cuda/solids_parts.h"
+
+#define SK_IDP_DISTANCE distance_once
+#define SK_IDP_VELOCITY velocity_of_solids
+#define SK_IDP_SWEEP(solids, low, high, from, to) sk_sweep_displaced(solids, low, high, from, to, 0.0)
+#include "methods/idp/idp_solids_plain.h"
 
 /* --- density --- */
 
@@ -49,54 +54,69 @@ selkie_code SK_DIM(sk_cuda_density)(sk_step *step, selkie_error *error)
 
 /* --- overfull cells --- */
 
-SK_DEVICE int64_t sub_cells(int64_t per_axis)
-{
-    return SELKIE_DIM == 2 ? per_axis * per_axis : per_axis * per_axis * per_axis;
-}
-
-/* Redistributes the particles of a cell that no solid cuts. */
-SK_DEVICE void spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3])
-{
-    int64_t per_axis = 1;
-    while (sub_cells(per_axis) < count)
-        per_axis++;
-    const int64_t room = sub_cells(per_axis);
-    const uint64_t seed = step->scene->seed + (uint64_t)step->step_count;
-    double mean[3] = {0.0, 0.0, 0.0};
-    for (int64_t p = 0; p < count; p++)
-        for (int d = 0; d < SELKIE_DIM; d++)
-            mean[d] += records[p].velocity[d] / (double)count;
-    for (int64_t p = 0; p < count; p++) {
-        const int64_t place = sk_idp_sub_cell(p, count, room);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            records[p].position[d] =
-                sk_idp_spread_to(seed, records[p].id, d, corner[d], step->grid.cell_size, place, per_axis);
-            records[p].velocity[d] = (float)mean[d];
-        }
-    }
-}
-
-static __global__ void spread(const sk_step *step, sk_cuda_data *data)
+template <bool AMONG_OBSTACLES>
+static __global__ void spread(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
     if (!step->scene->idp.redistribute)
         return;
+    const uint32_t *material = step->relative_density ? step->particles.attributes[constants->material].data : nullptr;
     SK_CUDA_EACH_CELL(cell, step)
     {
+        const size_t solid = sk_plain_solid_index(solids, cell);
         uint32_t first, last;
         sk_plain_particles(grid, cell, &first, &last);
         if ((int64_t)(last - first) <= step->particles_per_cell ||
-            !((double)total_density(step, cell) > step->scene->idp.density_max) ||
-            step->solids.closed[sk_plain_solid_index(&step->solids, cell)])
+            !((double)total_density(step, cell) > step->scene->idp.density_max) || solids->closed[solid])
             continue;
+        /* Does a solid cut the cell? A wall of the domain, along a face, does not. */
+        const double whole = solids->plain[solids->block_slot[cell.slot]] ? 0.45 : 0.5 * sqrt((double)SELKIE_DIM);
         int at[3];
         double corner[3];
         sk_plain_coordinates(grid, cell, at);
         for (int d = 0; d < 3; d++)
             corner[d] = grid->corner[d] + at[d] * grid->cell_size;
-        spread_cell(step, step->particles.records + first, last - first, corner);
-        atomicAdd((unsigned long long *)&data->results.redistributed, (unsigned long long)(last - first));
+        const int64_t moved =
+            idp_spread_cell(step, step->particles.records + first, material ? material + first : nullptr, last - first,
+                            corner, AMONG_OBSTACLES && solids->distance[solid] < (float)whole);
+        atomicAdd((unsigned long long *)&data->results.redistributed, (unsigned long long)moved);
+    }
+}
+
+/* --- particles inside solids --- */
+
+static __global__ void clear_pushes(const sk_step *step)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        uint32_t first, last;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            grid->fields[SK_FIELD_CHANGE_X + d][sk_plain_index(cell)] = 0.0f;
+        if (!step->solids.block_slot[cell.slot])
+            continue;
+        sk_plain_particles(grid, cell, &first, &last);
+        for (uint32_t p = first; p < last; p++)
+            step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
+    }
+}
+
+static __global__ void find_intruders(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        uint32_t first, last;
+        sk_plain_particles(grid, cell, &first, &last);
+        if (first == last || !step->solids.block_slot[cell.slot] ||
+            (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_SOLID)
+            continue;
+        idp_push_cell(step, step->particles.records + first, last - first, sk_plain_index(cell));
+        atomicAdd((unsigned long long *)&data->results.intruders, (unsigned long long)(last - first));
     }
 }
 
@@ -152,7 +172,7 @@ static void launch_region(sk_cuda *cuda)
 
 /* --- the correction --- */
 
-static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *solver, sk_cuda_data *data, int local)
+static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *solver, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     const selkie_idp_def *def = &step->scene->idp;
@@ -162,28 +182,28 @@ static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *sol
     solver->max_iterations = step->scene->pressure.max_iterations;
     begin_solve(step, solver);
     data->results.unseen = data->results.needy = 0;
-    if (!local)
-        data->results.redistributed = 0;
+    data->results.redistributed = data->results.intruders = 0;
 }
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS) build_rows(const sk_step *step, sk_cuda_data *data, int local)
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    build_rows(const sk_step *step, sk_cuda_data *data, int local, int pushing)
 {
     SK_CUDA_WAIT();
     int64_t unseen = 0;
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
-        build_idp_row(step, cell, local, 0, &unseen);
+        build_idp_row(step, cell, local, pushing, &unseen);
     }
     if (unseen)
         atomicAdd((unsigned long long *)&data->results.unseen, (unsigned long long)unseen);
 }
 
-static __global__ void find_displacements(const sk_step *step, int local)
+static __global__ void find_displacements(const sk_step *step, int local, int pushing)
 {
     SK_CUDA_WAIT();
     SK_CUDA_EACH_CELL(cell, step)
-    displace_faces(step, cell, local, 0);
+    displace_faces(step, cell, local, pushing);
 }
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
@@ -238,6 +258,22 @@ SK_DEVICE void displace_particle(const sk_plain_frame *frame, const sk_displacem
     }
 }
 
+/* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
+SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const float before[3],
+                               sk_particle *particle)
+{
+    sk_swept_path path;
+    if (is_clear_of_obstacles(constants, before, particle->position))
+        return;
+    path.begin = path.end = 0.0;
+    for (int d = 0; d < 3; d++) {
+        path.low[d] = constants->displacement.low[d];
+        path.high[d] = constants->displacement.high[d];
+    }
+    sk_sweep_moved(&step->solids, &path, before, particle);
+}
+
+template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     displace(const sk_step *step, const sk_cuda_constants *constants, int local)
 {
@@ -250,7 +286,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         const int block = 1 + item / parts;
         uint32_t begin, end;
         particles_of_part(grid, block, item % parts, parts, &begin, &end);
-        if (local && !grid->runs[SK_RUNS_MOVED][block])
+        if (!AMONG_OBSTACLES && local && !grid->runs[SK_RUNS_MOVED][block])
             continue;
         const sk_plain_cell whole = {block, 0};
         int corner[3] = {0, 0, 0};
@@ -277,9 +313,19 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 at[d] = corner[d] + inside;
                 cell.local |= inside << (d * SK_BLOCK_LOG);
             }
-            if (local && !run_has(grid->runs[SK_RUNS_MOVED], cell))
+            if (!local || run_has(grid->runs[SK_RUNS_MOVED], cell))
+                displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+            else if (!AMONG_OBSTACLES)
                 continue;
-            displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+            if (AMONG_OBSTACLES) {
+                sk_particle particle = load_particle(&step->particles.records[p]);
+                const float before[3] = {half.x, half.y, half.z};
+                for (int d = 0; d < SELKIE_DIM; d++)
+                    particle.position[d] = position[d];
+                sweep_displaced(step, constants, before, &particle);
+                store_particle(&step->particles.records[p], particle);
+                continue;
+            }
             half.x = position[0], half.y = position[1], half.z = position[2];
             *record = half;
         }
@@ -294,58 +340,95 @@ static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data
     data->results.density.broken = solver->broken;
     data->results.density.unknowns = solver->unknowns[0];
     data->results.density.residual = solver->residual;
+    data->results.density.twice = solver->twice;
 }
 
-static void launch_system(sk_cuda *cuda, const sk_step *host, int local)
+/* Overfull cells, and particles inside solids. */
+static void launch_overfull(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH_SIMPLE(cuda, begin_correction, 1, 1, step, cuda->solver, cuda->data, local);
-    SK_LAUNCH_SIMPLE(cuda, spread, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, begin_correction, 1, 1, step, cuda->solver, cuda->data);
+    if (host->solids.obstacle_count)
+        SK_LAUNCH_SIMPLE(cuda, spread<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
+    else
+        SK_LAUNCH_SIMPLE(cuda, spread<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants,
+                         cuda->data);
+    if (host->scene->idp.solids == SELKIE_IDP_PUSH_OUT && host->solids.obstacle_count) {
+        SK_LAUNCH_SIMPLE(cuda, clear_pushes, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
+        SK_LAUNCH_SIMPLE(cuda, find_intruders, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
+    }
+}
+
+static void launch_system(sk_cuda *cuda, const sk_step *host, int local, int pushing)
+{
+    const sk_step *step = &cuda->device->step;
     if (local)
         launch_region(cuda);
-    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local);
+    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, pushing);
     SK_DIM(sk_cuda_start_solve)(cuda, host);
 }
 
-static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
+static void launch_correction(sk_cuda *cuda, const sk_step *host, int local, int pushing)
 {
     const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
     SK_LAUNCH_SIMPLE(cuda, report_density, 1, 1, cuda->solver, cuda->data);
-    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local);
+    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local, pushing);
     for (int back = 0; back < 2; back++)
         SK_LAUNCH(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
-    SK_LAUNCH(cuda, displace, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, local);
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, displace<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, local);
+    else
+        SK_LAUNCH(cuda, displace<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, local);
 }
 
+/* The three kinds of a correction: of all cells, of all cells with solids that push, of a region. Without obstacles the
+ * first graph begins with the overfull cells. */
 static void launch_first_system(sk_cuda *cuda, const sk_step *host)
 {
-    launch_system(cuda, host, 0);
+    if (!host->solids.obstacle_count)
+        launch_overfull(cuda, host);
+    launch_system(cuda, host, 0, 0);
 }
 
-static void launch_first(sk_cuda *cuda, const sk_step *host)
+static void launch_pushed_system(sk_cuda *cuda, const sk_step *host)
 {
-    launch_correction(cuda, host, 0);
+    launch_system(cuda, host, 0, 1);
 }
 
 static void launch_local_system(sk_cuda *cuda, const sk_step *host)
 {
-    launch_system(cuda, host, 1);
+    if (!host->solids.obstacle_count)
+        launch_overfull(cuda, host);
+    launch_system(cuda, host, 1, 0);
+}
+
+static void launch_first(sk_cuda *cuda, const sk_step *host)
+{
+    launch_correction(cuda, host, 0, 0);
+}
+
+static void launch_pushed(sk_cuda *cuda, const sk_step *host)
+{
+    launch_correction(cuda, host, 0, 1);
 }
 
 static void launch_local(sk_cuda *cuda, const sk_step *host)
 {
-    launch_correction(cuda, host, 1);
+    launch_correction(cuda, host, 1, 0);
 }
 
 /* Reports a correction, and whether another one follows: as sk_idp_correct_with. */
-static selkie_code take_correction(sk_step *step, int again, selkie_error *error)
+static selkie_code take_correction(sk_step *step, int local, selkie_error *error)
 {
     const sk_cuda_results *results = step->cuda->results;
     const selkie_idp_def *def = &step->scene->idp;
     SK_TRY(sk_cuda_read_results(step, error));
-    step->redistributed = results->redistributed;
-    if (again && !results->needy)
+    step->redistributed += results->redistributed;
+    step->cuda->last[local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY].iterations = results->density.iterations;
+    step->cuda->last[local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY].twice = results->density.twice;
+    if (local && !results->needy)
         return SELKIE_OK;
     step->density_passes++;
     step->correct_again =
@@ -376,11 +459,22 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
     step->correct_again = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
-    SK_TRY(again ? sk_cuda_run(step, "local_system", launch_local_system, error)
-                 : sk_cuda_run(step, "density_system", launch_first_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->density.iterations, error));
-    SK_TRY(again ? sk_cuda_run(step, "density_again", launch_local, error)
-                 : sk_cuda_run(step, "density_correct", launch_first, error));
+    /* Solids that push decide about the system. */
+    int pushing = 0;
+    if (step->solids.obstacle_count) {
+        SK_TRY(sk_cuda_run(step, "overfull", launch_overfull, error));
+        SK_TRY(sk_cuda_read_results(step, error));
+        pushing = step->cuda->results->intruders > 0;
+        step->pushed_out = again ? step->pushed_out : step->cuda->results->intruders;
+    }
+    const int local = again && !pushing;
+    SK_TRY(local     ? sk_cuda_run(step, "local_system", launch_local_system, error)
+           : pushing ? sk_cuda_run(step, "pushed_system", launch_pushed_system, error)
+                     : sk_cuda_run(step, "density_system", launch_first_system, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY, error));
+    SK_TRY(local     ? sk_cuda_run(step, "density_again", launch_local, error)
+           : pushing ? sk_cuda_run(step, "density_pushed", launch_pushed, error)
+                     : sk_cuda_run(step, "density_correct", launch_first, error));
     step->cuda->particles_here = 0;
-    return take_correction(step, again, error);
+    return take_correction(step, local, error);
 }

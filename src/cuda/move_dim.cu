@@ -10,6 +10,7 @@ extern "C" {
 #include "methods/force_fields.h"
 }
 #include "cuda/grid_parts.h"
+#include "cuda/solids_parts.h"
 
 enum {
     N = SK_BLOCK_N,
@@ -98,6 +99,60 @@ SK_DEVICE float give_velocity(const sk_transfer_options *options, const sk_plain
     return speed2;
 }
 
+/* The obstacles on the path of a particle: as in advect_plain_dim.c. */
+typedef struct obstacles_met {
+    const sk_solids *solids;
+    const sk_cuda_constants *constants;
+    int stays_inside; /* left inside an obstacle by the density projection */
+    sk_touch touch;   /* the last one */
+} obstacles_met;
+
+SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], double begin, double end)
+{
+    obstacles_met *met = (obstacles_met *)obstacles;
+    const sk_advection *a = &met->constants->advection;
+    sk_swept_path path;
+    sk_touch touch;
+    if (is_clear_of_obstacles(met->constants, from, to))
+        return 0;
+    path.begin = begin, path.end = end;
+    path.deepest = met->stays_inside ? 0.0 : INFINITY;
+    for (int d = 0; d < 3; d++) {
+        path.from[d] = d < SELKIE_DIM ? from[d] : 0.0f;
+        path.to[d] = d < SELKIE_DIM ? to[d] : 0.0f;
+        path.low[d] = a->low[d];
+        path.high[d] = a->high[d];
+    }
+    if (!sweep_once(met->solids, &path, &touch))
+        return 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        to[d] = path.to[d];
+    met->touch = touch;
+    return 1;
+}
+
+/* Moves a particle through the step. Returns whether it left the domain. */
+template <bool AMONG_OBSTACLES>
+SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, const sk_advection *a,
+                     sk_particle *particle)
+{
+    obstacles_met met = {
+        &step->solids, constants, (particle->flags & SK_PARTICLE_INSIDE) != 0, {-1, {0.0f, 0.0f, 0.0f}}};
+    sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        traveller.x[d] = particle->position[d];
+        traveller.own[d] = particle->velocity[d];
+    }
+    const int gone = sk_travel(a, &traveller, AMONG_OBSTACLES ? sweep_path : nullptr, &met);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        particle->position[d] = traveller.x[d];
+    particle->flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
+    if (AMONG_OBSTACLES && !gone)
+        sk_sweep_stop_velocity(&step->solids, &met.touch, particle->position, particle->velocity);
+    return gone;
+}
+
+template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
@@ -137,18 +192,9 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             kinetic += 0.5 * (double)speed2;
             bad += !(speed2 < 1e30f);
 
-            sk_traveller traveller = {
-                {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle.flags & SK_PARTICLE_FLYING) != 0};
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                traveller.x[d] = particle.position[d];
-                traveller.own[d] = particle.velocity[d];
-            }
-            const int gone = sk_travel(&a, &traveller, nullptr, nullptr);
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                particle.position[d] = traveller.x[d];
-                position[d] += gone ? 0.0 : (double)traveller.x[d];
-            }
-            particle.flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
+            const int gone = travel<AMONG_OBSTACLES>(step, constants, &a, &particle);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                position[d] += gone ? 0.0 : (double)particle.position[d];
             left += gone;
             store_particle(&step->particles.records[p], particle);
         }
@@ -311,8 +357,11 @@ selkie_code SK_DIM(sk_cuda_masses)(sk_step *step, selkie_error *error)
 
 static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
-    (void)host;
-    SK_LAUNCH(cuda, move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants, cuda->data);
+    const sk_step *step = &cuda->device->step;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, move<true>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, move<false>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)

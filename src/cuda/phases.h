@@ -13,6 +13,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_classify_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_pressure_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_friction_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_move_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_cuda_wall_layer_##dim(sk_step *step, selkie_error *error);                                          \
@@ -24,15 +25,19 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     struct sk_cuda_sent;                                                                                               \
     void sk_cuda_fill_constants_##dim(const sk_step *step, struct sk_cuda_sent *sent);                                 \
     /* A solve of the system in the grid's fields: launches of its start, iterations, launches of its end, which       \
-     * iterates further if needed. As many iterations as last time follow each other faster than in the loop of the    \
-     * end. */                                                                                                         \
+     * iterates further if needed. As many iterations as in the last solve of that kind follow each other faster than  \
+     * in the loop of the end. */                                                                                      \
     void sk_cuda_start_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                         \
-    selkie_code sk_cuda_iterate_##dim(sk_step *step, int iterations, selkie_error *error);                             \
+    selkie_code sk_cuda_iterate_##dim(sk_step *step, int kind, selkie_error *error);                                   \
     void sk_cuda_end_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                           \
     void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);                                                            \
     /* Launches of the transfer to the grid and of the density. */                                                     \
     void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \
     void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);
+
+selkie_code sk_cuda_particle_forces(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_sources(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_emit(sk_step *step, selkie_error *error);
 
 SK_CUDA_PHASES(2d)
 SK_CUDA_PHASES(3d)

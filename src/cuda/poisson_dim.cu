@@ -84,6 +84,22 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
         residual <= solver->tolerance || stale || solver->iteration >= solver->max_iterations || !(residual < INFINITY);
 }
 
+/* How an iteration is launched: bits of the levels whose second visit it has, of the second visits that a launch is
+ * part of, and whether it has no launches that compute the residual afresh. */
+enum { VISITS_HERE = 1, VISITS_OF_LAUNCH = 1 << 8, WITHOUT_CHECK = 1 << 16, ALL_VISITS = 255 };
+
+/* Has the iteration nothing to do? An iteration without what the solve asks for leaves it to the loop at the end. */
+SK_DEVICE int is_over(const sk_cuda_solver *solver, int how)
+{
+    return solver->done || (how & WITHOUT_CHECK && solver->check) || solver->twice & ~(how & ALL_VISITS);
+}
+
+/* The same for a launch of the cycle, which may be part of second visits. */
+SK_DEVICE int is_skipped(const sk_cuda_solver *solver, int how)
+{
+    return is_over(solver, how) || (how / VISITS_OF_LAUNCH & ALL_VISITS & ~solver->twice);
+}
+
 /* --- Kernels of the cycle --- */
 
 /* A level and the next one. */
@@ -139,10 +155,10 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
     decide_direction(solver);
 }
 
-/* Smooths the blocks of a colour of a level. `visit` has a bit for each level whose second visit this is part of. The
- * first launch of a visit has the flag ARRIVE. The levels are arguments, so that their addresses need no load. */
+/* Smooths the blocks of a colour of a level. The first launch of a visit has the flag ARRIVE. The levels are arguments,
+ * so that their addresses need no load. */
 static __global__ void __launch_bounds__(PAIRS)
-    smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int visit)
+    smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int how)
 {
     __shared__ shared_block s;
     SK_CUDA_LET_NEXT_START();
@@ -156,7 +172,7 @@ static __global__ void __launch_bounds__(PAIRS)
         load_rows(level, block, t, flags, &own);
     }
     SK_CUDA_WAIT();
-    const int bottom = solver->bottom, skipped = solver->done || (visit & ~solver->twice);
+    const int bottom = solver->bottom, skipped = is_skipped(solver, how);
     if (n < count) { /* before the flags are here */
         load_right_side(level, block, &own);
         load_tile(level, coarse, block, colour, flags, &own, s.x);
@@ -196,7 +212,7 @@ static __global__ void __launch_bounds__(PAIRS)
 
 /* Restricts the residual of the blocks of the first colour. */
 static __global__ void __launch_bounds__(PAIRS)
-    restrict_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int visit)
+    restrict_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int how)
 {
     __shared__ shared_block s;
     SK_CUDA_LET_NEXT_START();
@@ -210,7 +226,7 @@ static __global__ void __launch_bounds__(PAIRS)
         load_rows(level, block, t, RESTRICT, &own);
     }
     SK_CUDA_WAIT();
-    const int skipped = solver->done || levels.depth > solver->bottom - 1 || (visit & ~solver->twice);
+    const int skipped = is_skipped(solver, how) || levels.depth > solver->bottom - 1;
     while (n < count) {
         load_right_side(level, block, &own);
         load_tile(level, coarse, block, 0, 0, &own, s.x);
@@ -252,11 +268,11 @@ SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int fla
 
 /* The coarsest levels, from `top` on, by one thread block. */
 static __global__ void __launch_bounds__(TEAMS *PAIRS)
-    cycle_tail(sk_cuda_solver *solver, int top, int from_zero, int visit)
+    cycle_tail(sk_cuda_solver *solver, int top, int from_zero, int how)
 {
     __shared__ shared_block s[TEAMS];
     SK_CUDA_WAIT();
-    if (solver->done || (visit & ~solver->twice))
+    if (is_skipped(solver, how))
         return;
     const int bottom = solver->bottom;
     for (int depth = top; depth < bottom; depth++) {
@@ -276,7 +292,7 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 /* --- Kernels of the conjugate gradients --- */
 
 /* p = z + beta p into the other copy of p, q = A p, and the sums of p q. */
-static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver)
+static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver, int how)
 {
     __shared__ float x[SK_TILE_CELLS];
     SK_CUDA_LET_NEXT_START();
@@ -290,7 +306,7 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
     SK_CUDA_WAIT();
-    if (solver->done || solver->skip)
+    if (is_over(solver, how) || solver->skip)
         return;
     const float *before = solver->p[solver->flip];
     float *after = solver->p[solver->flip ^ 1];
@@ -329,10 +345,10 @@ SK_DEVICE double norm_of(int norm, float first, float second)
     return norm == SELKIE_NORM_MAX ? sk_cuda_largest(sk_cuda_largest_of(a, b)) : sk_cuda_sum(a * a + b * b);
 }
 
-static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, sk_cuda_condition handle)
+static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, sk_cuda_condition handle, int how)
 {
     SK_CUDA_WAIT();
-    if (solver->done || solver->skip) {
+    if (is_over(solver, how) || solver->skip) {
         if (blockIdx.x == 0 && threadIdx.x == 0)
             SET_CONDITION(!solver->done);
         return;
@@ -499,14 +515,14 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 /* --- Launches --- */
 
 /* A cycle from a level on. */
-static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
+static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
 {
     sk_cuda_solver *solver = cuda->solver;
     const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
     if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
-        SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, visit);
+        SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
         return;
     }
 
@@ -515,12 +531,12 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
         for (int colour = 0; colour < 2; colour++)
             SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
                       (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
-                      visit);
-    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, visit);
+                      how);
+    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
 
-    launch_cycle(cuda, depth + 1, 1, visit);
-    if (depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
-        launch_cycle(cuda, depth + 1, 0, visit | 1 << (depth + 1));
+    launch_cycle(cuda, depth + 1, 1, how);
+    if (how >> (depth + 1) & 1 && depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
+        launch_cycle(cuda, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
 
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
@@ -528,20 +544,48 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
             SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
                       SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
                           (depth == 0 && n == 1 ? TAKE_DOT : 0),
-                      visit);
+                      how);
 }
 
+static void launch_check(sk_cuda *cuda)
+{
+    SK_LAUNCH(cuda, fold, full_width(cuda), PAIRS, cuda->solver);
+    SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, &cuda->device->step, cuda->solver, cuda->condition);
+}
+
+static void launch_steps(sk_cuda *cuda, int how)
+{
+    launch_cycle(cuda, 0, 1, how);
+    SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, cuda->solver, how);
+    SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);
+}
+
+/* An iteration of the loop: an iteration before it may have asked for the residual. */
 static void launch_iteration(sk_cuda *cuda, const sk_step *host)
 {
-    const sk_step *step = &cuda->device->step;
-    sk_cuda_solver *solver = cuda->solver;
-    const sk_cuda_condition handle = cuda->condition;
     (void)host;
-    launch_cycle(cuda, 0, 1, 0);
-    SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, solver);
-    SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, solver, handle);
-    SK_LAUNCH(cuda, fold, full_width(cuda), PAIRS, solver);
-    SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, step, solver, handle);
+    launch_check(cuda);
+    launch_steps(cuda, ALL_VISITS);
+    launch_check(cuda);
+}
+
+/* Iterations with some second visits. */
+static void launch_without(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_steps(cuda, WITHOUT_CHECK);
+}
+
+static void launch_with_first(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_steps(cuda, WITHOUT_CHECK | VISITS_HERE << 1);
+}
+
+static void launch_with_both(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_steps(cuda, WITHOUT_CHECK | ALL_VISITS);
 }
 
 /* Does the loop of the end have anything to do? */
@@ -561,11 +605,14 @@ void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, cuda->solver);
 }
 
-selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int iterations, selkie_error *error)
+selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int kind, selkie_error *error)
 {
-    for (int n = 0; n < iterations; n++) {
+    const int twice = step->cuda->last[kind].twice;
+    for (int n = 0; n < step->cuda->last[kind].iterations; n++) {
         step->cuda->condition = 0;
-        SK_TRY(sk_cuda_run(step, "iteration", launch_iteration, error));
+        SK_TRY(twice & ~2 ? sk_cuda_run(step, "iteration", launch_with_both, error)
+               : twice    ? sk_cuda_run(step, "iteration with one second visit", launch_with_first, error)
+                          : sk_cuda_run(step, "iteration without second visits", launch_without, error));
     }
     return SELKIE_OK;
 }

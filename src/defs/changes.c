@@ -60,6 +60,10 @@ static trial_element put_element(selkie_scene *trial, const selkie_change_def *c
         trial->reduced.excite = &change->excite;
         trial->reduced.excite_count = 1;
         return (trial_element){"excite", "reduced.excite[0]"};
+    case SELKIE_CHANGE_DYE:
+        trial->reduced.dye = &change->dye;
+        trial->reduced.dye_count = 1;
+        return (trial_element){"dye", "reduced.dye[0]"};
     default:
         return (trial_element){NULL, NULL};
     }
@@ -193,6 +197,7 @@ static int suits_modes(const selkie_change_def *change)
     case SELKIE_CHANGE_STEP:
     case SELKIE_CHANGE_BODY:
     case SELKIE_CHANGE_EXCITE:
+    case SELKIE_CHANGE_DYE:
         return 1;
     case SELKIE_CHANGE_REMOVE:
         return change->list == SELKIE_LIST_FORCES || change->list == SELKIE_LIST_BODIES;
@@ -208,12 +213,16 @@ static selkie_code check_kind(const selkie_scene *scene, const selkie_change_def
     if (is_reduced && !suits_modes(change)) {
         sk_path_key(where, "type");
         return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "discretization \"reduced\" takes changes of forces, bodies, pushes, excitations and step "
+                       "discretization \"reduced\" takes changes of forces, bodies, pushes, excitations, dyes and step "
                        "lengths only: its modes belong to the domain of the start");
     }
     if (!is_reduced && change->kind == SELKIE_CHANGE_EXCITE) {
         sk_path_key(where, "type");
         return sk_fail(error, SELKIE_ERROR_INPUT, "drives modes of discretization \"reduced\" only");
+    }
+    if (!is_reduced && change->kind == SELKIE_CHANGE_DYE) {
+        sk_path_key(where, "type");
+        return sk_fail(error, SELKIE_ERROR_INPUT, "dyes fluids of discretization \"reduced\" only");
     }
     if (change->kind == SELKIE_CHANGE_BODY && change->body.material && *change->body.material) {
         sk_path_key(where, "body");

@@ -102,6 +102,7 @@ extern const sk_struct sk_probe_struct;
 extern const sk_struct sk_stroke_struct;
 extern const sk_struct sk_drawn_struct;
 extern const sk_struct sk_excite_struct;
+extern const sk_struct sk_dye_struct;
 extern const sk_struct sk_camera_struct;
 extern const sk_struct sk_mesh_struct;
 extern const sk_struct sk_whitewater_struct;
@@ -116,6 +117,7 @@ extern const sk_field sk_method_field;
 enum {
     SK_MAX_UNION_DEPTH = 16,      /* unions within unions */
     SK_MAX_ELEMENTS = 1000000,    /* of any array of a scene */
+    SK_MAX_DYES = 250,            /* a byte a pixel tells them apart */
     SK_MAX_CELLS_PER_AXIS = 65536 /* leaves 8 of a float's 24 bits for the position inside a cell */
 };
 #define SK_LARGEST_NUMBER 1e9 /* bound of numbers that have no other */

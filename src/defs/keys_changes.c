@@ -15,6 +15,7 @@ static const sk_enum_value change_kind_values[] = {
     {"step", SELKIE_CHANGE_STEP, "sets the length of the next step alone"},
     {"body", SELKIE_CHANGE_BODY, "adds a rigid body, or replaces the one of its name"},
     {"excite", SELKIE_CHANGE_EXCITE, "drives a drawn mode, in place of what drives it already"},
+    {"dye", SELKIE_CHANGE_DYE, "dyes a reduced fluid from now on; a dye of the same name ends"},
 };
 CHOICES(change_kind);
 
@@ -58,6 +59,7 @@ static const sk_field change_fields[] = {
     {STRUCT(selkie_change_def, shape, sk_shape_struct), OF(CLEAR), .doc = "where liquid goes"},
     {STRUCT(selkie_change_def, body, sk_body_struct), OF(BODY), .doc = "the body"},
     {STRUCT(selkie_change_def, excite, sk_excite_struct), OF(EXCITE), .doc = "which mode, and how"},
+    {STRUCT(selkie_change_def, dye, sk_dye_struct), OF(DYE), .doc = "the dye"},
 };
 const sk_struct sk_change_struct = {.name = "change",
                                     .doc = "A change of the scene while it runs. A run that was steered by a program "

@@ -181,6 +181,7 @@ static const sk_enum_value sph_solver_values[] = {
 CHOICES(sph_solver);
 
 static const sk_enum_value sph_kernel_values[] = {
+    {"auto", SELKIE_SPH_KERNEL_AUTO, "cubic in 2D and beside liquid boundaries (objects), wendland in 3D"},
     {"cubic", SELKIE_SPH_CUBIC, "cubic spline (Monaghan 1992)"},
     {"wendland", SELKIE_SPH_WENDLAND, "Wendland's C2 function: particles never pair up"},
 };
@@ -195,7 +196,7 @@ CHOICES(sph_tension);
 
 static const sk_field sph_fields[] = {
     {ENUM(selkie_sph_def, solver, sph_solver, SELKIE_SPH_ACCELERATED), .doc = "solver of the pressure"},
-    {ENUM(selkie_sph_def, kernel, sph_kernel, SELKIE_SPH_CUBIC),
+    {ENUM(selkie_sph_def, kernel, sph_kernel, SELKIE_SPH_KERNEL_AUTO),
      .doc = "kernel: weight of a neighbour by its distance"},
     {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
      .doc = "mean error of density / rest density that a pressure solve may leave, by its own prediction"},

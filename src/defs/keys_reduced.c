@@ -66,6 +66,21 @@ const sk_struct sk_excite_struct = {.name = "excitation",
                                     .field_count = COUNT(excite_fields),
                                     .fields = excite_fields};
 
+static const sk_field dye_fields[] = {
+    {STRING(selkie_dye_def, name), .doc = "a label"},
+    {STRUCT(selkie_dye_def, shape, sk_shape_struct), .required = 1, .doc = "what is inside is dyed"},
+    {ROW(selkie_dye_def, color, SK_FIELD_VECTOR), BETWEEN(0, 1), .initial = {0.78, 0.13, 0.16},
+     .doc = "red, green and blue"},
+    {NUMBER(selkie_dye_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it dyes what is inside"},
+    {NUMBER(selkie_dye_def, end, 0), ANY, .unit = "s",
+     .doc = "until then it also dyes what passes through; not after start = once"},
+};
+const sk_struct sk_dye_struct = {.name = "dye",
+                                 .doc = "A colour that moves along with a reduced fluid and stays sharp.",
+                                 .size = sizeof(selkie_dye_def),
+                                 .field_count = COUNT(dye_fields),
+                                 .fields = dye_fields};
+
 static const sk_field reduced_fields[] = {
     {INTEGER(selkie_reduced_def, modes, 256), BETWEEN(1, 65536), .doc = "eigenfunctions with the smallest eigenvalues"},
     {ENUM(selkie_reduced_def, integrator, integrator, SELKIE_REDUCED_RK4), .doc = "how modes move"},
@@ -86,6 +101,11 @@ static const sk_field reduced_fields[] = {
      .doc = "quadtree: error of a panel's velocity below which a node is not divided, over the strength of the panel"},
     {ROW(selkie_reduced_def, basis, SK_FIELD_FILE), .text = "",
      .doc = "file of modes that `selkie basis` made for this domain; replaces modes and drawn"},
+    {ARRAY(selkie_reduced_def, "dye", dye, dye_count, sk_dye_struct),
+     .doc =
+         "colours that move along and stay sharp, at most 250; where several dye a place at once, the last one counts"},
+    {INTEGER(selkie_reduced_def, dye_pixels, 6), BETWEEN(1, 32),
+     .doc = "pixels of the dye along the side of a cell, in its pictures and in what it remembers"},
 };
 const sk_struct sk_reduced_struct = {.name = "reduced",
                                      .doc = "Parameters of discretization reduced.",

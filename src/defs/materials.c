@@ -160,11 +160,17 @@ static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *wh
 /* One surface tension a material: its own or the scene's. Unilateral incompressibility has none. */
 static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
-    if (scene->surface_tension > 0.0 && scene->discretization != SELKIE_DISCRETIZATION_GRID)
-        return fail_at(
-            where, "surface_tension", -1, "", error, "%g N/m is for discretization \"grid\"%s", scene->surface_tension,
-            scene->discretization == SELKIE_DISCRETIZATION_SPH ? "; \"sph\" has sph.surface_tension and sph.tension"
-                                                               : "");
+    const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
+    if (scene->surface_tension > 0.0 && scene->discretization != SELKIE_DISCRETIZATION_GRID && !sph)
+        return fail_at(where, "surface_tension", -1, "", error, "%g N/m is for discretization \"grid\" and \"sph\"",
+                       scene->surface_tension);
+    if (sph && sk_scene_surface_tension(scene) > 0.0 && scene->sph.surface_tension != SELKIE_TENSION_NONE)
+        return fail_at(where, "sph", -1, "surface_tension", error,
+                       "stands beside a surface tension of %g N/m: must be \"none\", or that 0",
+                       sk_scene_surface_tension(scene));
+    if (sph && sk_scene_surface_tension(scene) > 0.0 && scene->contact_angle != 90.0)
+        return fail_at(where, "contact_angle", -1, "", error, "%g degrees: with discretization \"sph\" it must be 90",
+                       scene->contact_angle);
     for (int m = 0; m < scene->material_count; m++)
         if (scene->materials[m].surface_tension > 0.0 && scene->surface_tension > 0.0)
             return fail_at(where, "materials", m, "surface_tension", error,
@@ -284,6 +290,20 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
     return 0;
 }
 
+/* Notes on open sides that domain.periodic joins. */
+static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    static const char *const sides[6] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
+        if (scene->domain.periodic >> (side / 2) & 1 && scene->domain.walls[side] == SELKIE_WALL_OPEN &&
+            (*index)-- == 0) {
+            snprintf(buffer, size, "domain.walls.%s: \"open\" has no effect: domain.periodic joins that side",
+                     sides[side]);
+            return 1;
+        }
+    return 0;
+}
+
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
@@ -291,7 +311,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         snprintf(buffer, size, "transfer: has no effect with discretization sph");
         return 1;
     }
-    if (friction_note(scene, &index, buffer, size))
+    if (friction_note(scene, &index, buffer, size) || seam_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];
@@ -300,8 +320,11 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
             double value;
             const char *why;
         } rows[] = {
-            {"surface_tension", scene->discretization == SELKIE_DISCRETIZATION_GRID ? 0.0 : material->surface_tension,
-             "has an effect with discretization grid only; sph has sph.surface_tension and sph.tension"},
+            {"surface_tension",
+             scene->discretization == SELKIE_DISCRETIZATION_GRID || scene->discretization == SELKIE_DISCRETIZATION_SPH
+                 ? 0.0
+                 : material->surface_tension,
+             "has an effect with discretization grid and sph only"},
             {"thermal_expansion", heat ? 0.0 : material->thermal_expansion, "has no effect: heat is not simulated"},
             {"heat_capacity", heat ? 0.0 : material->heat_capacity, "has an effect with discretization grid only"},
             {"conductivity", heat ? 0.0 : material->conductivity, "has no effect: heat is not simulated"},

@@ -240,6 +240,8 @@ selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_e
     SK_TRY(check_bodies(scene, where, error));
     SK_TRY(check_obstacles(scene, where, error));
     const size_t before = sk_path_key(where, "reduced");
+    if (def->dye_count > SK_MAX_DYES)
+        return FAIL("dye", "%d of them: at most %d", def->dye_count, SK_MAX_DYES);
     if (has_basis(def) && def->drawn_count)
         return FAIL("drawn", "stands beside basis, which has modes of its own: give one of them");
     for (int m = 0; m < def->drawn_count; m++)

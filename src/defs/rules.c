@@ -729,7 +729,9 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(sk_reduced_check(scene, where, error));
     SK_TRY(sk_periodic_check(scene, where, error));
     SK_TRY(check_frame(&rules));
-    if (scene->liquid_count == 0 && scene->source_count == 0 && !sk_scene_particle_bodies(scene))
+    /* Tracers are optional in reduced fluids: modes and bodies make a flow. */
+    if (scene->liquid_count == 0 && scene->source_count == 0 && !sk_scene_particle_bodies(scene) &&
+        scene->discretization != SELKIE_DISCRETIZATION_REDUCED)
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(sk_materials_check(scene, where, error));
     SK_TRY(sk_heat_check(scene, where, error));

@@ -170,6 +170,7 @@ DEFAULTS(probe, selkie_probe_def, probe)
 DEFAULTS(stroke, selkie_stroke_def, stroke)
 DEFAULTS(drawn, selkie_drawn_def, drawn)
 DEFAULTS(excite, selkie_excite_def, excite)
+DEFAULTS(dye, selkie_dye_def, dye)
 
 void selkie_scene_set_method(selkie_scene *scene, selkie_method method)
 {

@@ -10,15 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct quaternion {
-    double w, x, y, z;
-} quaternion;
-
 static const double radians_per_degree = 0.017453292519943295769;
 
-static quaternion multiply(quaternion a, quaternion b)
+static sk_quaternion multiply(sk_quaternion a, sk_quaternion b)
 {
-    quaternion c = {
+    sk_quaternion c = {
         a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
         a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
         a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
@@ -27,17 +23,8 @@ static quaternion multiply(quaternion a, quaternion b)
     return c;
 }
 
-static quaternion from_rotation_vector(const double vector[3])
-{
-    double angle = sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
-    /* sin(a/2)/a, with its series where the quotient loses digits. */
-    double factor = angle > 1e-6 ? sin(0.5 * angle) / angle : 0.5 - angle * angle / 48.0;
-    quaternion q = {cos(0.5 * angle), factor * vector[0], factor * vector[1], factor * vector[2]};
-    return q;
-}
-
 /* The rotation vector of the short way round. */
-static void to_rotation_vector(quaternion q, double vector[3])
+static void to_rotation_vector(sk_quaternion q, double vector[3])
 {
     double sign = q.w < 0.0 ? -1.0 : 1.0;
     double sine = sqrt(q.x * q.x + q.y * q.y + q.z * q.z);
@@ -48,34 +35,19 @@ static void to_rotation_vector(quaternion q, double vector[3])
 }
 
 /* About x, then y, then z: the last factor is on the left. */
-static quaternion from_degrees(const double degrees[3])
+static sk_quaternion from_degrees(const double degrees[3])
 {
     double about_x[3] = {degrees[0] * radians_per_degree, 0.0, 0.0};
     double about_y[3] = {0.0, degrees[1] * radians_per_degree, 0.0};
     double about_z[3] = {0.0, 0.0, degrees[2] * radians_per_degree};
-    return multiply(from_rotation_vector(about_z),
-                    multiply(from_rotation_vector(about_y), from_rotation_vector(about_x)));
-}
-
-static void to_matrix(quaternion q, double matrix[9])
-{
-    /* The scale removes rounding errors of the length, so that the matrix is orthonormal to the last digits. */
-    double s = 2.0 / (q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
-    matrix[0] = 1.0 - s * (q.y * q.y + q.z * q.z);
-    matrix[1] = s * (q.x * q.y - q.w * q.z);
-    matrix[2] = s * (q.x * q.z + q.w * q.y);
-    matrix[3] = s * (q.x * q.y + q.w * q.z);
-    matrix[4] = 1.0 - s * (q.x * q.x + q.z * q.z);
-    matrix[5] = s * (q.y * q.z - q.w * q.x);
-    matrix[6] = s * (q.x * q.z - q.w * q.y);
-    matrix[7] = s * (q.y * q.z + q.w * q.x);
-    matrix[8] = 1.0 - s * (q.x * q.x + q.y * q.y);
+    return multiply(sk_quaternion_of_turn(about_z),
+                    multiply(sk_quaternion_of_turn(about_y), sk_quaternion_of_turn(about_x)));
 }
 
 void sk_rotation_from_degrees(const double degrees[3], double rotation[9])
 {
     /* Quarter turns are exact: scenes use them for meshes with another up axis, and a flat mesh must stay flat. */
-    to_matrix(from_degrees(degrees), rotation);
+    sk_matrix_of_quaternion(from_degrees(degrees), rotation);
     for (int i = 0; i < 9; i++) {
         double nearest = nearbyint(rotation[i]);
         if (fabs(rotation[i] - nearest) < 4e-16)
@@ -85,7 +57,7 @@ void sk_rotation_from_degrees(const double degrees[3], double rotation[9])
 
 void sk_rotation_from_quaternion(const double wxyz[4], double rotation[9])
 {
-    to_matrix((quaternion){wxyz[0], wxyz[1], wxyz[2], wxyz[3]}, rotation);
+    sk_matrix_of_quaternion((sk_quaternion){wxyz[0], wxyz[1], wxyz[2], wxyz[3]}, rotation);
 }
 
 void sk_pose_identity(sk_pose *pose)
@@ -106,15 +78,15 @@ static void pose_at_keyframes(const selkie_obstacle_def *obstacle, double time, 
     if (before < 0 || before == last) {
         const selkie_keyframe *held = before < 0 ? &keys[0] : &keys[last];
         memcpy(pose->translation, held->translate, sizeof pose->translation);
-        to_matrix(from_degrees(held->rotate), pose->rotation);
+        sk_matrix_of_quaternion(from_degrees(held->rotate), pose->rotation);
         return;
     }
 
     const selkie_keyframe *a = &keys[before], *b = &keys[before + 1];
     double span = b->time - a->time; /* > 0: a is at or before the time, b after it */
     double share = (time - a->time) / span;
-    quaternion start = from_degrees(a->rotate);
-    quaternion back = {start.w, -start.x, -start.y, -start.z};
+    sk_quaternion start = from_degrees(a->rotate);
+    sk_quaternion back = {start.w, -start.x, -start.y, -start.z};
     double turn[3], part[3];
     to_rotation_vector(multiply(from_degrees(b->rotate), back), turn);
     for (int i = 0; i < 3; i++) {
@@ -123,7 +95,7 @@ static void pose_at_keyframes(const selkie_obstacle_def *obstacle, double time, 
         pose->angular_velocity[i] = turn[i] / span;
         part[i] = share * turn[i];
     }
-    to_matrix(multiply(from_rotation_vector(part), start), pose->rotation);
+    sk_matrix_of_quaternion(multiply(sk_quaternion_of_turn(part), start), pose->rotation);
 }
 
 /* The sine and its smooth start, s^3 (10 - 15 s + 6 s^2), whose second derivative is continuous. */
@@ -154,11 +126,11 @@ static void multiply_matrices(const double a[9], const double b[9], double produ
 void sk_rotation_from_angles(const double angles[3], const double rates[3], double rotation[9], double omega[3])
 {
     const double about_z[3] = {0.0, 0.0, angles[2]}, about_y[3] = {0.0, angles[1], 0.0};
-    const quaternion z = from_rotation_vector(about_z), zy = multiply(z, from_rotation_vector(about_y));
+    const sk_quaternion z = sk_quaternion_of_turn(about_z), zy = multiply(z, sk_quaternion_of_turn(about_y));
     double rz[9], rzy[9];
-    to_matrix(z, rz);
-    to_matrix(zy, rzy);
-    to_matrix(multiply(zy, from_rotation_vector((double[3]){angles[0], 0.0, 0.0})), rotation);
+    sk_matrix_of_quaternion(z, rz);
+    sk_matrix_of_quaternion(zy, rzy);
+    sk_matrix_of_quaternion(multiply(zy, sk_quaternion_of_turn((double[3]){angles[0], 0.0, 0.0})), rotation);
 
     /* Each rate turns about its axis after the later rotations. */
     for (int i = 0; i < 3; i++)
@@ -200,7 +172,7 @@ static void pose_at_constant_motion(const selkie_obstacle_def *obstacle, double 
         pose->translation[i] = obstacle->velocity[i] * time;
         turn[i] = obstacle->angular_velocity[i] * time;
     }
-    to_matrix(from_rotation_vector(turn), pose->rotation);
+    sk_matrix_of_quaternion(sk_quaternion_of_turn(turn), pose->rotation);
 }
 
 void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
@@ -247,71 +219,14 @@ void sk_pose_turn(const sk_pose *from, const sk_pose *to, double turn[3])
         }
     const double squares[4] = {1.0 + m[0] + m[4] + m[8], 1.0 + m[0] - m[4] - m[8], 1.0 - m[0] + m[4] - m[8],
                                1.0 - m[0] - m[4] + m[8]};
-    quaternion q = {squares[0], m[7] - m[5], m[2] - m[6], m[3] - m[1]};
+    sk_quaternion q = {squares[0], m[7] - m[5], m[2] - m[6], m[3] - m[1]};
     if (squares[1] > squares[0] && squares[1] >= squares[2] && squares[1] >= squares[3])
-        q = (quaternion){m[7] - m[5], squares[1], m[1] + m[3], m[2] + m[6]};
+        q = (sk_quaternion){m[7] - m[5], squares[1], m[1] + m[3], m[2] + m[6]};
     else if (squares[2] > squares[0] && squares[2] >= squares[3])
-        q = (quaternion){m[2] - m[6], m[1] + m[3], squares[2], m[5] + m[7]};
+        q = (sk_quaternion){m[2] - m[6], m[1] + m[3], squares[2], m[5] + m[7]};
     else if (squares[3] > squares[0])
-        q = (quaternion){m[3] - m[1], m[2] + m[6], m[5] + m[7], squares[3]};
+        q = (sk_quaternion){m[3] - m[1], m[2] + m[6], m[5] + m[7], squares[3]};
     to_rotation_vector(q, turn);
-}
-
-void sk_pose_between(const sk_pose *from, const sk_pose *to, const double turn[3], double share, sk_pose *pose)
-{
-    *pose = share < 1.0 ? *from : *to;
-    if (share <= 0.0 || share >= 1.0)
-        return;
-    for (int i = 0; i < 3; i++)
-        pose->translation[i] = from->translation[i] + share * (to->translation[i] - from->translation[i]);
-    if (turn[0] == 0.0 && turn[1] == 0.0 && turn[2] == 0.0)
-        return;
-    const double part[3] = {share * turn[0], share * turn[1], share * turn[2]};
-    double matrix[9];
-    to_matrix(from_rotation_vector(part), matrix);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            pose->rotation[3 * i + j] = matrix[3 * i] * from->rotation[j] + matrix[3 * i + 1] * from->rotation[3 + j] +
-                                        matrix[3 * i + 2] * from->rotation[6 + j];
-}
-
-void sk_pose_to_local(const sk_pose *pose, const double world[3], double local[3])
-{
-    double y[3];
-    for (int i = 0; i < 3; i++)
-        y[i] = world[i] - pose->center[i] - pose->translation[i];
-    const double *r = pose->rotation;
-    for (int i = 0; i < 3; i++)
-        local[i] = r[i] * y[0] + r[3 + i] * y[1] + r[6 + i] * y[2] + pose->center[i];
-}
-
-void sk_pose_rotate(const sk_pose *pose, const double local[3], double world[3])
-{
-    double x = local[0], y = local[1], z = local[2]; /* the two may be the same array */
-    const double *r = pose->rotation;
-    for (int i = 0; i < 3; i++)
-        world[i] = r[3 * i] * x + r[3 * i + 1] * y + r[3 * i + 2] * z;
-}
-
-void sk_pose_to_world(const sk_pose *pose, const double local[3], double world[3])
-{
-    double y[3];
-    for (int i = 0; i < 3; i++)
-        y[i] = local[i] - pose->center[i];
-    sk_pose_rotate(pose, y, world);
-    for (int i = 0; i < 3; i++)
-        world[i] += pose->center[i] + pose->translation[i];
-}
-
-void sk_pose_velocity(const sk_pose *pose, const double world[3], double velocity[3])
-{
-    double arm[3];
-    for (int i = 0; i < 3; i++)
-        arm[i] = world[i] - pose->center[i] - pose->translation[i];
-    const double *w = pose->angular_velocity;
-    velocity[0] = pose->velocity[0] + w[1] * arm[2] - w[2] * arm[1];
-    velocity[1] = pose->velocity[1] + w[2] * arm[0] - w[0] * arm[2];
-    velocity[2] = pose->velocity[2] + w[0] * arm[1] - w[1] * arm[0];
 }
 
 void sk_quaternion_from_rotation(const double r[9], double wxyz[4])

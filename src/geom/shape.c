@@ -40,20 +40,6 @@ static selkie_code need_positive(double value, const char *what, const char *key
     return sk_fail(error, SELKIE_ERROR_INPUT, "%s.%s: %g must be a finite length above 0 (m)", what, key, value);
 }
 
-/* Scales to unit length, also if squares would over- or underflow. Returns the length, 0 if there is no direction. */
-static double normalise(double v[3])
-{
-    double largest = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
-    if (!(largest > 0.0) || !isfinite(largest))
-        return 0.0;
-    for (int i = 0; i < 3; i++)
-        v[i] /= largest;
-    double length = sqrt(sk_dot(v, v));
-    for (int i = 0; i < 3; i++)
-        v[i] /= length;
-    return length * largest;
-}
-
 /* A unit vector across a unit vector; in the plane in 2D. */
 static void across(const double axis[3], int dimension, double side[3])
 {
@@ -69,7 +55,7 @@ static void across(const double axis[3], int dimension, double side[3])
             least = i;
     for (int i = 0; i < 3; i++)
         side[i] = (i == least ? 1.0 : 0.0) - axis[least] * axis[i];
-    normalise(side);
+    sk_normalise(side);
 }
 
 static selkie_code make_box(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error)
@@ -104,7 +90,7 @@ static selkie_code make_cylinder(const selkie_shape *def, const char *what, sk_s
         shape->center[i] = 0.5 * def->from[i] + 0.5 * def->to[i];
         shape->axis[i] = 0.5 * def->to[i] - 0.5 * def->from[i];
     }
-    shape->half_length = normalise(shape->axis);
+    shape->half_length = sk_normalise(shape->axis);
     if (!(shape->half_length > 0.0))
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s.to: [%g, %g, %g] is the same point as from: a cylinder's axis needs a length", what,
@@ -120,7 +106,7 @@ static selkie_code make_half_space(const selkie_shape *def, const char *what, sk
     SK_TRY(need_finite(def->normal, shape->dimension, what, "normal", error));
     memcpy(shape->center, def->point, sizeof(double) * shape->dimension);
     memcpy(shape->axis, def->normal, sizeof(double) * shape->dimension);
-    if (!(normalise(shape->axis) > 0.0))
+    if (!(sk_normalise(shape->axis) > 0.0))
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s.normal: [%g, %g, %g] has no direction%s", what, def->normal[0],
                        def->normal[1], def->normal[2], shape->dimension == 2 ? " in the x-y plane" : "");
     across(shape->axis, shape->dimension, shape->side);
@@ -138,7 +124,7 @@ static selkie_code make_wave(const selkie_shape *def, const double up[3], const 
     SK_TRY(need_finite(def->wave_number, shape->dimension, what, "wave_number", error));
     static const double upward_y[3] = {0.0, 1.0, 0.0};
     memcpy(shape->axis, up ? up : upward_y, sizeof(double) * shape->dimension);
-    if (!(normalise(shape->axis) > 0.0))
+    if (!(sk_normalise(shape->axis) > 0.0))
         memcpy(shape->axis, upward_y, sizeof upward_y);
 
     /* A wave travels across the up direction: the component of the wave number along it is removed. */
@@ -146,7 +132,7 @@ static selkie_code make_wave(const selkie_shape *def, const double up[3], const 
     double along_up = sk_dot(shape->side, shape->axis);
     for (int i = 0; i < 3; i++)
         shape->side[i] -= along_up * shape->axis[i];
-    shape->wave_number = normalise(shape->side);
+    shape->wave_number = sk_normalise(shape->side);
     shape->level = def->level;
     shape->amplitude = def->amplitude;
     shape->phase = def->phase * 0.017453292519943295769;
@@ -391,83 +377,6 @@ void sk_shape_destroy(sk_shape *shape)
 /* --- Asking ---
  * `x` has a zero third coordinate in 2D; `normal` may be NULL. */
 
-static double box_distance(const sk_shape *shape, const double x[3], double normal[3])
-{
-    double beyond[3] = {0.0, 0.0, 0.0}, sign[3] = {1.0, 1.0, 1.0}, deepest = -INFINITY;
-    int axis = 0;
-    for (int i = 0; i < shape->dimension; i++) {
-        double offset = x[i] - shape->center[i];
-        double depth = fabs(offset) - shape->half[i];
-        sign[i] = offset < 0.0 ? -1.0 : 1.0;
-        beyond[i] = fmax(depth, 0.0);
-        if (depth > deepest) {
-            deepest = depth;
-            axis = i;
-        }
-    }
-    double outside = sqrt(sk_dot(beyond, beyond));
-    if (normal) {
-        normal[0] = normal[1] = normal[2] = 0.0;
-        if (outside > 0.0)
-            for (int i = 0; i < shape->dimension; i++)
-                normal[i] = sign[i] * beyond[i] / outside;
-        else
-            normal[axis] = sign[axis];
-    }
-    return deepest > 0.0 ? outside : deepest;
-}
-
-static double sphere_distance(const sk_shape *shape, const double x[3], double normal[3])
-{
-    double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
-    double length = sqrt(sk_dot(offset, offset));
-    if (normal) {
-        memcpy(normal, offset, sizeof offset);
-        if (!(normalise(normal) > 0.0)) {
-            normal[0] = normal[2] = 0.0;
-            normal[1] = 1.0;
-        }
-    }
-    return length - shape->radius;
-}
-
-/* A rectangle in the half plane of (distance from the axis, distance along it from the middle). */
-static double cylinder_distance(const sk_shape *shape, const double x[3], double normal[3])
-{
-    double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
-    double along = sk_dot(offset, shape->axis);
-    double radial[3];
-    for (int i = 0; i < 3; i++)
-        radial[i] = offset[i] - along * shape->axis[i];
-    double distance_to_axis = sqrt(sk_dot(radial, radial));
-    double past_side = distance_to_axis - shape->radius;
-    double past_end = fabs(along) - shape->half_length;
-    double outside = hypot(fmax(past_side, 0.0), fmax(past_end, 0.0));
-    if (normal) {
-        if (!(normalise(radial) > 0.0))
-            memcpy(radial, shape->side, sizeof radial);
-        double end_sign = along < 0.0 ? -1.0 : 1.0;
-        double side_part = past_side >= past_end ? 1.0 : 0.0, end_part = 1.0 - side_part;
-        if (outside > 0.0) {
-            side_part = fmax(past_side, 0.0) / outside;
-            end_part = fmax(past_end, 0.0) / outside;
-        }
-        for (int i = 0; i < 3; i++)
-            normal[i] = side_part * radial[i] + end_part * end_sign * shape->axis[i];
-        normalise(normal); /* removes rounding: the radial part is normal to the axis to about 1e-16 / its length */
-    }
-    double inside = fmax(past_side, past_end);
-    return inside > 0.0 ? outside : inside;
-}
-
-static double half_space_distance(const sk_shape *shape, const double x[3], double normal[3])
-{
-    if (normal)
-        memcpy(normal, shape->axis, sizeof shape->axis);
-    double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
-    return sk_dot(offset, shape->axis);
-}
-
 /* The nearest point of y = level + amplitude cos(k t + phase). The curve is symmetric about its crests and troughs, so
  * mirroring shows that the nearest point lies on the same monotone stretch (crest to trough) as the point itself, and
  * on the side of it where the curve comes closer to the point's height. That bracket is sampled, since it may hold two
@@ -534,7 +443,7 @@ static double wave_distance(const sk_shape *shape, const double x[3], double nor
         double slope = -shape->wave_number * shape->amplitude * sin(angle);
         for (int i = 0; i < 3; i++)
             normal[i] = shape->axis[i] - slope * shape->side[i];
-        normalise(normal);
+        sk_normalise(normal);
     }
     return copysign(hypot(along - nearest, rise), above);
 }
@@ -553,16 +462,18 @@ static double mesh_distance(const sk_shape *shape, const double x[3], double nor
 
 static double distance_in_plane(const sk_shape *shape, const double x[3], double normal[3])
 {
+    const double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
+
     /* Every kind but a union has a function of its own. */
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
-        return box_distance(shape, x, normal);
+        return sk_box_distance(shape->half, shape->dimension, offset, normal);
     case SELKIE_SHAPE_SPHERE:
-        return sphere_distance(shape, x, normal);
+        return sk_sphere_distance(shape->radius, offset, normal);
     case SELKIE_SHAPE_CYLINDER:
-        return cylinder_distance(shape, x, normal);
+        return sk_cylinder_distance(shape->axis, shape->side, shape->radius, shape->half_length, offset, normal);
     case SELKIE_SHAPE_HALF_SPACE:
-        return half_space_distance(shape, x, normal);
+        return sk_half_space_distance(shape->axis, offset, normal);
     case SELKIE_SHAPE_WAVE:
         return wave_distance(shape, x, normal);
     case SELKIE_SHAPE_MESH:
@@ -609,6 +520,38 @@ int sk_shape_inside(const sk_shape *shape, const double x[3])
         if (sk_shape_inside(shape->children[i], x))
             return 1;
     return shape->kind != SELKIE_SHAPE_UNION && sk_shape_distance(shape, x) < 0.0;
+}
+
+int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most)
+{
+    int found = 0;
+    for (int i = 0; i < shape->child_count; i++) {
+        const int more = sk_shape_parts(shape->children[i], parts + found, most - found);
+        if (!more)
+            return 0;
+        found += more;
+    }
+    if (shape->kind == SELKIE_SHAPE_UNION || most < 1)
+        return found;
+
+    /* A primitive. */
+    sk_shape_part part = {.dimension = shape->dimension, .radius = shape->radius, .half_length = shape->half_length};
+    if (shape->kind == SELKIE_SHAPE_BOX)
+        part.kind = SK_PART_BOX;
+    else if (shape->kind == SELKIE_SHAPE_SPHERE)
+        part.kind = SK_PART_SPHERE;
+    else if (shape->kind == SELKIE_SHAPE_CYLINDER)
+        part.kind = SK_PART_CYLINDER;
+    else if (shape->kind == SELKIE_SHAPE_HALF_SPACE)
+        part.kind = SK_PART_HALF_SPACE;
+    else
+        return 0;
+    memcpy(part.center, shape->center, sizeof part.center);
+    memcpy(part.half, shape->half, sizeof part.half);
+    memcpy(part.axis, shape->axis, sizeof part.axis);
+    memcpy(part.side, shape->side, sizeof part.side);
+    parts[0] = part;
+    return 1;
 }
 
 double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, const double world[3],

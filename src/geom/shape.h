@@ -18,7 +18,9 @@
 #include <stddef.h>
 #include <selkie/scene.h>
 #include "base/memory.h"
+#include "geom/distance_kernels.h"
 #include "geom/hit_kernels.h"
+#include "geom/pose_kernels.h"
 
 typedef struct sk_shape sk_shape;
 
@@ -43,7 +45,6 @@ double sk_shape_distance(const sk_shape *shape, const double x[3]);
 int sk_shape_inside(const sk_shape *shape, const double x[3]);
 /* For filling grids: `count` world points, xyz triples; `pose_or_null` as in sk_obstacle_distance. Runs on the calling
  * thread; the result for a point does not depend on the others. */
-typedef struct sk_pose sk_pose;
 void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size_t count, const double *points_xyz,
                         double *distances);
 /* Also the outward unit normal (gradient of the distance). */
@@ -54,10 +55,14 @@ int sk_shape_first_hit(const sk_shape *shape, const double a[3], const double b[
 /* The signed distance from the surface itself, exact up to `radius` (m) and at least `radius` beyond. The distance of a
  * mesh elsewhere in this header may be sampled and miss thin walls. */
 double sk_shape_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3]);
+/* The primitives of a shape, at most `most`. Returns their number, 0 if the shape has more or other members. */
+int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most);
 /* m: the thickness of the shape's walls. At most 5 % of a mesh's surface has less behind it; 0 for a sheet, INFINITY
  * for shapes without a back. Walls thinner than a cell hold liquid, but the grid does not resolve the flow around them.
  */
 double sk_shape_thickness(const sk_shape *shape);
+/* m: the least width of a convex solid (box, sphere, cylinder); 0 for other shapes. */
+double sk_shape_convex_width(const sk_shape *shape);
 /* Does the shape contain a sheet, an open mesh without an inside? Its distance is positive on both sides. */
 int sk_shape_is_sheet(const sk_shape *shape);
 /* May be infinite (+-INFINITY) for half spaces and waves. In 2D the third is 0 .. 0. */
@@ -69,15 +74,6 @@ void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3]);
  * other, each complete. The caller releases the points with free(); NULL if there are none. */
 selkie_code sk_shape_triangles(const sk_shape *shape, const double low[3], const double high[3], size_t *triangle_count,
                                float **triangle_points, selkie_error *error);
-
-/* A rigid pose of a moving obstacle: x_world = rotation (x_local - center) + center + translation. */
-struct sk_pose {
-    double rotation[9];         /* row-major */
-    double translation[3];      /* m */
-    double center[3];           /* m, in the local frame */
-    double velocity[3];         /* m/s of the center */
-    double angular_velocity[3]; /* rad/s, world frame */
-};
 
 /* Pose and velocities of an obstacle at a time (s). Keyframes are interpolated linearly in translation and by spherical
  * interpolation in rotation (the shorter way: at most half a turn between keys). Before the first and after the last
@@ -98,16 +94,9 @@ void sk_rotation_from_degrees(const double degrees[3], double rotation[9]);
 void sk_rotation_from_quaternion(const double wxyz[4], double rotation[9]);
 /* w x y z of unit length, w not negative. */
 void sk_quaternion_from_rotation(const double rotation[9], double wxyz[4]);
-void sk_pose_to_local(const sk_pose *pose, const double world[3], double local[3]);
-void sk_pose_to_world(const sk_pose *pose, const double local[3], double world[3]);
-void sk_pose_rotate(const sk_pose *pose, const double local[3], double world[3]);
-/* Velocity of the solid at a world point, m/s. */
-void sk_pose_velocity(const sk_pose *pose, const double world[3], double velocity[3]);
 
 /* The rotation vector (rad, world frame) from one pose to another, the shorter way. */
 void sk_pose_turn(const sk_pose *from, const sk_pose *to, double turn[3]);
-/* The pose at a share of the way, 0 to 1, with the vector of sk_pose_turn. Both ends are exact. */
-void sk_pose_between(const sk_pose *from, const sk_pose *to, const double turn[3], double share, sk_pose *pose);
 
 /* Signed distance of a world point to a shape in a pose (NULL: as it is); `normal_world` may be NULL. */
 double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, const double world[3],

@@ -197,6 +197,13 @@ static double mesh_thickness(const sk_shape *shape)
     return INFINITY;
 }
 
+double sk_shape_convex_width(const sk_shape *shape)
+{
+    const int convex =
+        shape->kind == SELKIE_SHAPE_BOX || shape->kind == SELKIE_SHAPE_SPHERE || shape->kind == SELKIE_SHAPE_CYLINDER;
+    return convex ? sk_shape_thickness(shape) : 0.0;
+}
+
 double sk_shape_thickness(const sk_shape *shape)
 {
     double least = INFINITY;

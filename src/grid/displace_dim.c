@@ -27,9 +27,9 @@ static inline __attribute__((always_inline)) fw sample_nearest(const int d, cons
             if (d == 0) {
                 value = fw_look_up(row, SK_ROW_PITCH, nearest_column);
             } else {
-                value = fw_look_up_either(row, row + next, SK_ROW_PITCH, w->centre_column, upper);
-                value += w->centre_way *
-                         (fw_look_up_either(row, row + next, SK_ROW_PITCH, w->centre_column + 1, upper) - value);
+                fw beside;
+                fw_look_up_either_pairs(row, row + next, SK_ROW_PITCH, w->centre_column, upper, &value, &beside);
+                value += w->centre_way * (beside - value);
             }
             plane += d == 1 ? value : w->centre[1][j] * value;
         }

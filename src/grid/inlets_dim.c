@@ -9,7 +9,7 @@
 
 #include "base/dimension.h"
 #include "grid/grid_kernels.h"
-#include "grid/solids.h"
+#include "grid/solid_bodies.h"
 
 /* Signed distances (cells) at the corners of the block's cells. */
 enum { CORNERS_ALONG = SK_BLOCK_N + 1, CORNERS_Z = SELKIE_DIM == 3 ? CORNERS_ALONG : 1 };
@@ -92,8 +92,7 @@ static void impose(sk_solids *solids, const sk_inlet *inlet, const corner_distan
     solids->plain[slot] = 0;
 }
 
-/* A slot of its own for a block, with the values of its present one. */
-static void copy_slot(sk_solids *solids, size_t from, size_t to)
+void SK_DIM(sk_solids_copy_slot)(sk_solids *solids, size_t from, size_t to)
 {
     const size_t floats = SK_BLOCK_CELLS * sizeof(float), source = from * SK_BLOCK_CELLS, target = to * SK_BLOCK_CELLS;
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -119,7 +118,7 @@ selkie_code SK_DIM(sk_solids_own_slot)(sk_solids *solids, int block, selkie_erro
 {
     const size_t slot = solids->slot_count;
     SK_TRY(SK_DIM(sk_solids_reserve)(solids, slot + 1, error));
-    copy_slot(solids, (size_t)solids->block_slot[block], slot);
+    SK_DIM(sk_solids_copy_slot)(solids, (size_t)solids->block_slot[block], slot);
     solids->block_slot[block] = (int32_t)slot;
     solids->slot_count++;
     return SELKIE_OK;

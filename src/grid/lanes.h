@@ -123,8 +123,9 @@ static inline __attribute__((always_inline)) fw sample_component(const int d, co
         for (int j = 0; j < ny; j++) {
             const float *row = rows + SK_ROW_PITCH * j + plane_step * k;
             const fw weight = d == 1 ? w->face[1][j] : w->centre[1][j];
-            fw value = fw_look_up(row, SK_ROW_PITCH, column);
-            const fw difference = fw_look_up(row, SK_ROW_PITCH, column + 1) - value;
+            fw value, next;
+            fw_look_up_pairs(row, SK_ROW_PITCH, column, &value, &next);
+            const fw difference = next - value;
             value += way * difference;
             if (gradient)
                 plane_x += weight * difference;

@@ -60,8 +60,8 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
         }
 }
 
-static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3],
-                            samples *s)
+static __attribute__((unused)) void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid,
+                                                    const double corner[3], samples *s)
 {
     double h = grid->cell_size, points[SLICE * 3], distances[SLICE];
     for (int k = 0; k < NODES_Z; k++) {
@@ -177,20 +177,28 @@ typedef struct solid_halves {
     float part[HALVES_Z][HALVES][HALVES];
 } solid_halves;
 
-/* Least and largest distance at the corners of a row of half cells. */
-static void find_extremes(const float *q, float least[HALVES], float most[HALVES])
+/* Half cells, or cells, from `low` up to `high` along each axis. */
+typedef struct block_range {
+    int low[3], high[3];
+} block_range;
+
+static const block_range every_half = {{0, 0, 0}, {HALVES, HALVES, HALVES_Z}};
+static const block_range every_cell = {{0, 0, 0}, {SK_BLOCK_N, SK_BLOCK_N, SK_BLOCK_NZ}};
+
+/* Least and largest distance at the corners of a row of half cells from `first` up to `last`. */
+static void find_extremes(const float *q, int first, int last, float least[HALVES], float most[HALVES])
 {
     float low[NODES], high[NODES];
-    for (int i = 0; i < NODES; i++) {
+    for (int i = first; i <= last; i++) {
         low[i] = q[i] < q[i + NODES] ? q[i] : q[i + NODES];
         high[i] = q[i] > q[i + NODES] ? q[i] : q[i + NODES];
     }
-    for (int i = 0; SELKIE_DIM == 3 && i < NODES; i++) {
+    for (int i = first; SELKIE_DIM == 3 && i <= last; i++) {
         const float a = q[i + SLICE], b = q[i + NODES + SLICE], less = a < b ? a : b, more = a > b ? a : b;
         low[i] = less < low[i] ? less : low[i];
         high[i] = more > high[i] ? more : high[i];
     }
-    for (int i = 0; i < HALVES; i++) {
+    for (int i = first; i < last; i++) {
         least[i] = low[i] < low[i + 1] ? low[i] : low[i + 1];
         most[i] = high[i] > high[i + 1] ? high[i] : high[i + 1];
     }
@@ -198,43 +206,44 @@ static void find_extremes(const float *q, float least[HALVES], float most[HALVES
 
 /* Between two walls the distance has an edge. A mean over the corners would count the corner region as half solid. A
  * half cell whose corners are all open is therefore open. */
-static void measure_halves(const float *distance, solid_halves *solid)
+static void measure_halves(const float *distance, const block_range *range, solid_halves *solid)
 {
-    for (int k = 0; k < HALVES_Z; k++)
-        for (int j = 0; j < HALVES; j++) {
+    const int first = range->low[0], last = range->high[0];
+    for (int k = range->low[2]; k < range->high[2]; k++)
+        for (int j = range->low[1]; j < range->high[1]; j++) {
             const float *q = distance + NODES * (j + NODES * k);
             float least[HALVES], most[HALVES], *part = solid->part[k][j];
             int cut = 0;
-            find_extremes(q, least, most);
-            for (int i = 0; i < HALVES; i++) {
+            find_extremes(q, first, last, least, most);
+            for (int i = first; i < last; i++) {
                 part[i] = least[i] >= 0.0f && most[i] > 0.0f ? 0.0f : 1.0f;
                 cut |= least[i] < 0.0f && most[i] > 0.0f;
             }
-            for (int i = 0; cut && i < HALVES; i++)
+            for (int i = first; cut && i < last; i++)
                 if (least[i] < 0.0f && most[i] > 0.0f)
                     part[i] = 1.0f - open_half_cell(q + i);
         }
 }
 
-/* Share of a trilinear kernel that lies in the solid, for each cell. The kernel is centred on the cell's lower face
- * across axis `face`, or on the cell if face = -1. The solid parts are filtered along each axis with the exact
- * integrals of the hat over half cells. A kernel centred on the cell begins half a cell later than one centred on the
- * face. */
-static void blur(const solid_halves *solid, int face, float *blurred)
+/* Share of a trilinear kernel that lies in the solid, for each cell of a range. The kernel is centred on the cell's
+ * lower face across axis `face`, or on the cell if face = -1. The solid parts are filtered along each axis with the
+ * exact integrals of the hat over half cells. A kernel centred on the cell begins half a cell later than one centred on
+ * the face. */
+static void blur(const solid_halves *solid, int face, const block_range *cells, float *blurred)
 {
     static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
     static const int flat = SELKIE_DIM == 2;
-    const int first[3] = {face != 0, face != 1, face != 2};
+    const int first[3] = {face != 0, face != 1, face != 2}, begin = cells->low[0], end = cells->high[0];
     float rows[HALVES_Z][HALVES][SK_BLOCK_N];
-    for (int k = 0; k < HALVES_Z; k++)
-        for (int j = 0; j < HALVES; j++)
-            for (int c = 0; c < SK_BLOCK_N; c++) {
+    for (int k = flat ? 0 : 2 * cells->low[2] + first[2]; k < (flat ? 1 : 2 * cells->high[2] + 2 + first[2]); k++)
+        for (int j = 2 * cells->low[1] + first[1]; j < 2 * cells->high[1] + 2 + first[1]; j++)
+            for (int c = begin; c < end; c++) {
                 const float *q = solid->part[k][j] + 2 * c + first[0];
                 rows[k][j][c] = (taps[0] * q[0] + taps[3] * q[3]) + (taps[1] * q[1] + taps[2] * q[2]);
             }
-    for (int k = 0; k < SK_BLOCK_NZ; k++)
-        for (int j = 0; j < SK_BLOCK_N; j++)
-            for (int c = 0; c < SK_BLOCK_N; c++) {
+    for (int k = cells->low[2]; k < cells->high[2]; k++)
+        for (int j = cells->low[1]; j < cells->high[1]; j++)
+            for (int c = begin; c < end; c++) {
                 float total = 0.0f;
                 for (int z = 0; z < (flat ? 1 : 4); z++)
                     for (int y = 0; y < 4; y++)
@@ -242,6 +251,21 @@ static void blur(const solid_halves *solid, int face, float *blurred)
                                  rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
                 blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
             }
+}
+
+/* --- places --- */
+
+static void block_corner(const sk_grid *grid, const int32_t coordinates[4], double corner[3])
+{
+    for (int d = 0; d < 3; d++)
+        corner[d] = grid->corner[d] + (double)coordinates[d] * grid->extent[d] * grid->cell_size;
+}
+
+static void centre_of_face(const double corner[3], double cell_size, int c, int d, double x[3])
+{
+    for (int e = 0; e < 3; e++)
+        x[e] = e < SELKIE_DIM ? corner[e] + ((c >> e * SK_BLOCK_LOG & SK_BLOCK_MASK) + (e == d ? 0.0 : 0.5)) * cell_size
+                              : 0.0;
 }
 
 #endif

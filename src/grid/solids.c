@@ -6,6 +6,9 @@
 
 #include "grid/grid_kernels.h"
 
+#define SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal) sk_shape_distance_normal((obstacle)->shape, x, normal)
+#include "grid/solids_plain.h"
+
 /* Cells around the domain in which images of obstacles count: the farthest that a path may lead beyond a side. */
 #define SK_IMAGE_MARGIN 16.0
 
@@ -78,6 +81,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 
     /* Reserve the block table, the obstacles and their images. */
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
+    SK_TRY(sk_block_table_reserve(&solids->moving_table, memory, 128, error));
     const size_t most = (size_t)scene->obstacle_count * (size_t)image_count(grid) + (size_t)scene->body_count;
     solids->obstacles = sk_allocate_zeroed(memory, (most + 1) * sizeof *solids->obstacles);
     solids->bin_words = most / 64 + 1;
@@ -130,6 +134,8 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->obstacles);
     sk_release(solids->memory, solids->bins);
     sk_block_table_free(&solids->table, solids->memory);
+    sk_block_table_free(&solids->moving_table, solids->memory);
+    sk_release(solids->memory, solids->slot_share);
     for (int d = 0; d < 3; d++) {
         sk_release(solids->memory, solids->fraction[d]);
         sk_release(solids->memory, solids->blurred_face[d]);
@@ -180,10 +186,12 @@ void sk_solids_move(sk_solids *solids, double time)
 {
     for (int o = 0; o < solids->obstacle_count; o++) {
         sk_obstacle *obstacle = &solids->obstacles[o];
+        const sk_pose before = obstacle->pose;
         if (obstacle->follows)
             obstacle->pose = *obstacle->follows;
         else
             pose_at(obstacle, time, &obstacle->pose);
+        solids->settled &= !obstacle->moves || memcmp(&before, &obstacle->pose, sizeof before) == 0;
         for (int d = 0; d < 3; d++) {
             obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
@@ -274,6 +282,8 @@ void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface,
     memset(obstacle, 0, sizeof *obstacle);
     solids->body_count++;
     solids->moving_count++;
+    solids->settled = 0;
+    obstacle->is_thick = sk_shape_convex_width(shape) > 3.0 * solids->cell_size;
     obstacle->shape = shape;
     obstacle->surface = surface;
     obstacle->follows = follows;
@@ -297,49 +307,12 @@ void sk_solids_end_bodies(sk_solids *solids)
 
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)
 {
-    double nearest = INFINITY;
-    *obstacle = -1;
-    memset(normal, 0, 3 * sizeof *normal);
-
-    /* Walls of the domain. */
-    for (int side = 0; side < 2 * solids->dimension; side++) {
-        if (solids->walls[side] == SELKIE_WALL_OPEN)
-            continue;
-        int d = side / 2;
-        double distance = side & 1 ? solids->high[d] - x[d] : x[d] - solids->low[d];
-        if (distance < nearest) {
-            nearest = distance;
-            memset(normal, 0, 3 * sizeof *normal);
-            normal[d] = side & 1 ? -1.0 : 1.0;
-        }
-    }
-
-    /* Obstacles whose bounds are within two cells. */
-    for (int o = 0; o < solids->obstacle_count; o++) {
-        const sk_obstacle *candidate = &solids->obstacles[o];
-        int near = 1;
-        for (int d = 0; d < solids->dimension; d++)
-            near &=
-                x[d] > candidate->low[d] - 2 * solids->cell_size && x[d] < candidate->high[d] + 2 * solids->cell_size;
-        if (!near)
-            continue;
-        double direction[3];
-        double distance = sk_obstacle_distance(candidate->shape, candidate->placed, x, direction);
-        if (distance < nearest) {
-            nearest = distance;
-            memcpy(normal, direction, sizeof direction);
-            *obstacle = o;
-        }
-    }
-    return nearest;
+    return distance_of_solids(solids, x, normal, obstacle);
 }
 
 void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3])
 {
-    if (obstacle >= 0 && solids->obstacles[obstacle].moves)
-        sk_pose_velocity(&solids->obstacles[obstacle].pose, x, velocity);
-    else
-        memset(velocity, 0, 3 * sizeof *velocity);
+    velocity_of_solids(solids, obstacle, x, velocity);
 }
 
 int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3])
@@ -385,13 +358,4 @@ int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], cons
         }
     }
     return pushed;
-}
-
-void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3])
-{
-    const double gap = 1e-3 * grid->cell_size;
-    for (int d = 0; d < 3; d++) {
-        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
-        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
-    }
 }

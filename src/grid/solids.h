@@ -31,6 +31,7 @@ typedef struct sk_obstacle {
     sk_shape *shape;
     int moves;
     const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
+    int is_thick;           /* convex, and wide enough for the samples to resolve */
     int is_image;
     double image[3];        /* m  from the obstacle to its image */
     sk_pose pose;           /* now */
@@ -56,6 +57,8 @@ typedef struct sk_inlet {
 /* The share of a rigid body in the faces of a block. */
 typedef struct sk_body_piece {
     int32_t block, body;
+    uint32_t share;          /* place of its shares */
+    uint8_t low[3], high[3]; /* cells that can have a share in a lower face: low <= cell < high along each axis */
 } sk_body_piece;
 
 /* Slices of the domain along each axis. They tell which obstacles a path can meet. */
@@ -109,8 +112,16 @@ typedef struct sk_solids {
     size_t piece_count;
     sk_body_piece *pieces; /* sorted by block */
     uint32_t *piece_first; /* [grid blocks + 1] first piece of each block */
-    float *piece_share[3]; /* [pieces][block_cells] share of the lower face across an axis */
+    float *piece_share[3]; /* [shares][block_cells] share of the lower face across an axis; set in the piece's cells */
     size_t piece_capacity, piece_first_capacity, share_capacity[3];
+
+    /* Slots of moving obstacles that stay valid while no pose changes: a second update in a step computes new blocks
+     * alone. */
+    int settled;                 /* the poses are those of the last update */
+    sk_block_table moving_table; /* of the blocks near moving obstacles: their slots */
+    uint32_t *slot_share;        /* [slots] place of the shares of a slot's first piece */
+    uint32_t share_count;
+    size_t slot_share_capacity;
 } sk_solids;
 
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
@@ -125,8 +136,10 @@ typedef struct sk_velocity_change {
     double velocity[3], angular_velocity[3], centre[3];
 } sk_velocity_change;
 /* Changes the velocities of the bodies, [body_count], on the faces of the grid. */
-void sk_solids_change_velocity_2d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes);
-void sk_solids_change_velocity_3d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes);
+void sk_solids_change_velocity_2d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes,
+                                  int threads);
+void sk_solids_change_velocity_3d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes,
+                                  int threads);
 /* Distances from the blocks to the obstacles, after motions have changed. */
 void sk_solids_find_clearance_2d(sk_solids *solids, const sk_grid *grid, int threads);
 void sk_solids_find_clearance_3d(sk_solids *solids, const sk_grid *grid, int threads);
@@ -136,7 +149,7 @@ void sk_solids_move(sk_solids *solids, double time);
 void sk_solids_step(sk_solids *solids, double start, double end);
 /* The slice of the domain that holds a coordinate (m); slices at the ends hold what lies outside. Not a number: the
  * slice at the end that the caller asks for. */
-static inline int sk_solids_bin(const sk_solids *solids, int d, double x, int upper)
+SK_KERNEL int sk_solids_bin(const sk_solids *solids, int d, double x, int upper)
 {
     const double slice = (x - solids->low[d]) / (solids->high[d] - solids->low[d]) * SK_SOLID_BINS;
     if (slice != slice)
@@ -185,6 +198,13 @@ int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], cons
 
 /* Range of positions within closed walls, with a small gap, so that no particle lies in the cell behind the wall. Open
  * sides are infinite. */
-void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3]);
+SK_KERNEL void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3])
+{
+    const double gap = 1e-3 * grid->cell_size;
+    for (int d = 0; d < 3; d++) {
+        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -__builtin_inff() : (float)(grid->low[d] + gap);
+        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? __builtin_inff() : (float)(grid->high[d] - gap);
+    }
+}
 
 #endif

@@ -4,13 +4,8 @@
 
 #include "base/dimension.h"
 #include "grid/barriers.h"
+#include "grid/solid_bodies.h"
 #include "grid/solid_samples.h"
-
-static void block_corner(const sk_grid *grid, const int32_t coordinates[4], double corner[3])
-{
-    for (int d = 0; d < 3; d++)
-        corner[d] = grid->corner[d] + (double)coordinates[d] * grid->extent[d] * grid->cell_size;
-}
 
 /* Is an obstacle within two cells of the block? Tests the boxes first, then the distance of the block's centre. */
 static int obstacle_near(const sk_obstacle *obstacle, const sk_grid *grid, const double corner[3])
@@ -254,13 +249,6 @@ typedef struct face_room {
     float solid_flux[SELKIE_DIM][SK_BLOCK_CELLS]; /* m/s  of the closed part */
 } face_room;
 
-static void centre_of_face(const double corner[3], double cell_size, int c, int d, double x[3])
-{
-    for (int e = 0; e < 3; e++)
-        x[e] = e < SELKIE_DIM ? corner[e] + ((c >> e * SK_BLOCK_LOG & SK_BLOCK_MASK) + (e == d ? 0.0 : 0.5)) * cell_size
-                              : 0.0;
-}
-
 /* The share of one body: its part of the trilinear kernel around the face, over the part outside of obstacles. A plate
  * that the samples do not resolve closes what it covers. */
 static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const block_work *work, face_room *faces)
@@ -272,15 +260,15 @@ static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const
     solid_halves halves;
     if (order >= SAMPLED_BODIES)
         sample_body(body, grid, work->corner, &again);
-    measure_halves(order < SAMPLED_BODIES ? work->alone[order].distance : again.distance, &halves);
+    measure_halves(order < SAMPLED_BODIES ? work->alone[order].distance : again.distance, &every_half, &halves);
     float *part = &halves.part[0][0][0], *solid = &faces->solid.part[0][0][0];
     for (int n = 0; n < HALVES_Z * HALVES * HALVES; n++) {
         part[n] = part[n] < 1.0f - solid[n] ? part[n] : 1.0f - solid[n];
         solid[n] += part[n];
     }
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *share = solids->piece_share[d] + piece * SK_BLOCK_CELLS;
-        blur(&halves, d, share);
+        float *share = solids->piece_share[d] + (size_t)solids->pieces[piece].share * SK_BLOCK_CELLS;
+        blur(&halves, d, &every_cell, share);
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const int at =
                 sk_barrier_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
@@ -306,9 +294,9 @@ static void add_bodies(sk_solids *solids, const sk_grid *grid, int block, const 
 {
     face_room faces;
     const size_t base = work->slot * SK_BLOCK_CELLS;
-    measure_halves(work->fixed->distance, &faces.solid);
+    measure_halves(work->fixed->distance, &every_half, &faces.solid);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        blur(&faces.solid, d, faces.outside[d]);
+        blur(&faces.solid, d, &every_cell, faces.outside[d]);
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             faces.outside[d][c] = 1.0f - faces.outside[d][c];
             faces.room[d][c] = 1.0f;
@@ -400,10 +388,10 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
 
     /* Kernels, then cells and faces. */
     solid_halves halves;
-    measure_halves(work.s.distance, &halves);
-    blur(&halves, -1, solids->blurred + base);
+    measure_halves(work.s.distance, &every_half, &halves);
+    blur(&halves, -1, &every_cell, solids->blurred + base);
     for (int d = 0; solids->blur_faces && d < SELKIE_DIM; d++)
-        blur(&halves, d, solids->blurred_face[d] + base);
+        blur(&halves, d, &every_cell, solids->blurred_face[d] + base);
     if (!work.walls_alone)
         find_barriers(solids, grid, &work);
     if (work.barriers.found && solids->blur_faces)
@@ -414,31 +402,68 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         add_bodies(solids, grid, block, &work);
 }
 
+static uint64_t key_of_block(const sk_grid *grid, int block)
+{
+    const int32_t *at = grid->coordinates[block];
+    return sk_block_key(at[0], at[1], at[2]);
+}
+
+/* A block near moving obstacles. If they all are bodies that the samples resolve, they join the static values. */
+static void compute_moving(sk_solids *solids, const sk_grid *grid, int block)
+{
+    const int first_body = solids->obstacle_count - solids->body_count;
+    double corner[3];
+    int joins = solids->body_count > 0;
+    block_corner(grid, grid->coordinates[block], corner);
+    for (int o = 0; joins && o < first_body; o++)
+        joins = !obstacle_near(&solids->obstacles[o], grid, corner);
+    for (uint32_t n = joins ? solids->piece_first[block] : 0; joins && n < solids->piece_first[block + 1]; n++)
+        joins = solids->obstacles[first_body + solids->pieces[n].body].is_thick;
+    const int32_t known = sk_block_find(&solids->table, key_of_block(grid, block));
+    if (joins)
+        SK_DIM(sk_solids_add_bodies)(solids, grid, block, known > 0 ? (size_t)known : 0);
+    else
+        compute_block(solids, grid, block, (size_t)solids->block_slot[block], 1);
+}
+
 /* --- rigid bodies --- */
 
-/* Lists the bodies near each block that moving obstacles reach, with room for their shares. */
-static selkie_code list_pieces(sk_solids *solids, const sk_grid *grid, selkie_error *error)
+/* Lists the bodies near each block that moving obstacles reach, with room for their shares. Slots from `fresh` on are
+ * new; earlier ones keep their shares. */
+static selkie_code list_pieces(sk_solids *solids, const sk_grid *grid, size_t fresh, selkie_error *error)
 {
     const int first_body = solids->obstacle_count - solids->body_count;
     SK_TRY(sk_reserve(solids->memory, (void **)&solids->piece_first, &solids->piece_first_capacity,
                       (size_t)grid->block_count + 1, sizeof *solids->piece_first, "bodies", error));
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->slot_share, &solids->slot_share_capacity, solids->slot_count,
+                      sizeof *solids->slot_share, "bodies", error));
     solids->piece_count = 0;
     for (int b = 0; b < grid->block_count; b++) {
+        const size_t slot = (size_t)solids->block_slot[b], first = solids->piece_count;
         double corner[3];
-        solids->piece_first[b] = (uint32_t)solids->piece_count;
+        solids->piece_first[b] = (uint32_t)first;
         block_corner(grid, grid->coordinates[b], corner);
-        for (int n = 0; b && (size_t)solids->block_slot[b] >= solids->static_count && n < solids->body_count; n++) {
+        if (!b || slot < solids->static_count)
+            continue;
+        if (slot >= fresh)
+            solids->slot_share[slot] = solids->share_count;
+        for (int n = 0; n < solids->body_count; n++) {
             if (!obstacle_near(&solids->obstacles[first_body + n], grid, corner))
                 continue;
             SK_TRY(sk_reserve(solids->memory, (void **)&solids->pieces, &solids->piece_capacity,
                               solids->piece_count + 1, sizeof *solids->pieces, "bodies", error));
-            solids->pieces[solids->piece_count++] = (sk_body_piece){b, n};
+            sk_body_piece *piece = &solids->pieces[solids->piece_count++];
+            *piece = (sk_body_piece){.block = b, .body = n};
+            piece->share = solids->slot_share[slot] + (uint32_t)(solids->piece_count - 1 - first);
+            SK_DIM(sk_solids_range_of_body)(solids, grid, piece);
         }
+        if (slot >= fresh)
+            solids->share_count += (uint32_t)(solids->piece_count - first);
     }
     solids->piece_first[grid->block_count] = (uint32_t)solids->piece_count;
     for (int d = 0; d < SELKIE_DIM; d++)
         SK_TRY(sk_reserve(solids->memory, (void **)&solids->piece_share[d], &solids->share_capacity[d],
-                          solids->piece_count + 1, SK_BLOCK_CELLS * sizeof(float), "bodies", error));
+                          (size_t)solids->share_count + 1, SK_BLOCK_CELLS * sizeof(float), "bodies", error));
     return SELKIE_OK;
 }
 
@@ -459,28 +484,38 @@ static void close_cells(sk_solids *solids, const sk_grid *grid, int block)
     }
 }
 
-void SK_DIM(sk_solids_change_velocity)(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes)
+/* Changes the velocity of a body on the faces of one piece. */
+static void change_piece(sk_solids *solids, const sk_grid *grid, const sk_body_piece *piece,
+                         const sk_velocity_change *by)
 {
-    for (size_t piece = 0; piece < solids->piece_count; piece++) {
-        const int block = solids->pieces[piece].block;
-        const sk_velocity_change *by = &changes[solids->pieces[piece].body];
-        const size_t base = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
-        double corner[3];
-        block_corner(grid, grid->coordinates[block], corner);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-                const float share = solids->piece_share[d][piece * SK_BLOCK_CELLS + (size_t)c];
-                double x[3];
-                if (!(share > 0.0f))
-                    continue;
-                centre_of_face(corner, solids->cell_size, c, d, x);
-                const int e = (d + 1) % 3, f = (d + 2) % 3;
-                const double change = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
-                                      by->angular_velocity[f] * (x[e] - by->centre[e]);
-                solids->velocity[d][base + (size_t)c] +=
-                    share / (1.0f - solids->fraction[d][base + (size_t)c]) * (float)change;
-            }
-    }
+    const size_t base = (size_t)solids->block_slot[piece->block] * SK_BLOCK_CELLS;
+    double corner[3];
+    block_corner(grid, grid->coordinates[piece->block], corner);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int k = piece->low[2]; k < piece->high[2]; k++)
+            for (int j = piece->low[1]; j < piece->high[1]; j++)
+                for (int i = piece->low[0]; i < piece->high[0]; i++) {
+                    const int c = i + SK_BLOCK_N * (j + SK_BLOCK_N * k), e = (d + 1) % 3, f = (d + 2) % 3;
+                    const float share = solids->piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)c];
+                    double x[3];
+                    if (!(share > 0.0f))
+                        continue;
+                    centre_of_face(corner, solids->cell_size, c, d, x);
+                    const double change = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
+                                          by->angular_velocity[f] * (x[e] - by->centre[e]);
+                    solids->velocity[d][base + (size_t)c] +=
+                        share / (1.0f - solids->fraction[d][base + (size_t)c]) * (float)change;
+                }
+}
+
+void SK_DIM(sk_solids_change_velocity)(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes,
+                                       int threads)
+{
+    solids->settled = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        for (uint32_t n = solids->piece_first[b]; n < solids->piece_first[b + 1]; n++)
+            change_piece(solids, grid, &solids->pieces[n], &changes[solids->pieces[n].body]);
 }
 
 void SK_DIM(sk_solids_find_clearance)(sk_solids *solids, const sk_grid *grid, int threads)
@@ -491,12 +526,6 @@ void SK_DIM(sk_solids_find_clearance)(sk_solids *solids, const sk_grid *grid, in
         block_corner(grid, grid->coordinates[b], corner);
         solids->clearance[b] = b ? clearance_of(solids, grid, corner) : 0.0f;
     }
-}
-
-static uint64_t key_of_block(const sk_grid *grid, int block)
-{
-    const int32_t *at = grid->coordinates[block];
-    return sk_block_key(at[0], at[1], at[2]);
 }
 
 selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_error *error)
@@ -557,6 +586,59 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
     return SELKIE_OK;
 }
 
+/* Gives slots to the blocks near moving obstacles and lists those to compute in `work`. Blocks that had a slot while
+ * the obstacles were where they are now keep it. Returns the number of the blocks to compute. */
+static selkie_code find_touched(sk_solids *solids, const sk_grid *grid, int32_t *touched, selkie_error *error)
+{
+    *touched = 0;
+    for (int b = 1; solids->moving_count && b < grid->block_count; b++) {
+        double corner[3];
+        int near = 0;
+        block_corner(grid, grid->coordinates[b], corner);
+        for (int o = 0; !near && o < solids->obstacle_count; o++)
+            near = solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner);
+        if (!near)
+            continue;
+        int32_t slot = sk_block_find(&solids->moving_table, key_of_block(grid, b));
+        if (!slot) {
+            slot = (int32_t)solids->slot_count++;
+            solids->work[(*touched)++] = b;
+            SK_TRY(sk_block_table_set(&solids->moving_table, solids->memory, key_of_block(grid, b), slot, error));
+        }
+        solids->block_slot[b] = slot;
+    }
+    return SELKIE_OK;
+}
+
+/* The slots of the blocks near moving obstacles, and the bodies in them. `renumbered`: static slots were added. */
+static selkie_code update_moving(sk_solids *solids, const sk_grid *grid, int renumbered, int threads,
+                                 selkie_error *error)
+{
+    int32_t touched;
+    if (renumbered || !solids->settled) {
+        sk_block_table_clear(&solids->moving_table);
+        solids->share_count = 0;
+    }
+    const size_t fresh = solids->static_count + (size_t)solids->moving_table.count;
+    solids->settled = 0; /* until the slots are filled */
+    solids->slot_count = fresh;
+    SK_TRY(find_touched(solids, grid, &touched, error));
+    SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
+    if (solids->body_count)
+        SK_TRY(list_pieces(solids, grid, fresh, error));
+
+        /* Fill the new slots. */
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int32_t w = 0; w < touched; w++)
+        compute_moving(solids, grid, solids->work[w]);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4) if (solids->piece_count > 0)
+    for (int b = 1; b < grid->block_count; b++)
+        if (solids->piece_count && solids->piece_first[b] < solids->piece_first[b + 1])
+            close_cells(solids, grid, b);
+    solids->settled = 1;
+    return SK_DIM(sk_solids_impose)(solids, grid, error);
+}
+
 selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error)
 {
     size_t blocks = (size_t)grid->block_count;
@@ -601,28 +683,5 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
             for (int d = 0; d < SELKIE_DIM; d++)
                 memset(solids->velocity[d] + slot * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
     solids->static_count = solids->slot_count;
-
-    /* Blocks near a moving obstacle are computed in each step. */
-    int32_t touched = 0;
-    for (int b = 1; solids->moving_count && b < grid->block_count; b++) {
-        double corner[3];
-        block_corner(grid, grid->coordinates[b], corner);
-        for (int o = 0; o < solids->obstacle_count; o++)
-            if (solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner)) {
-                solids->work[touched++] = b;
-                solids->block_slot[b] = (int32_t)solids->slot_count++;
-                break;
-            }
-    }
-    SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
-    if (solids->body_count)
-        SK_TRY(list_pieces(solids, grid, error));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int32_t w = 0; w < touched; w++)
-        compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 1);
-#pragma omp parallel for num_threads(threads) schedule(static) if (solids->piece_count > 0)
-    for (int32_t w = 0; w < touched; w++)
-        if (solids->piece_count && solids->piece_first[solids->work[w]] < solids->piece_first[solids->work[w] + 1])
-            close_cells(solids, grid, solids->work[w]);
-    return SK_DIM(sk_solids_impose)(solids, grid, error);
+    return update_moving(solids, grid, fresh > 0, threads, error);
 }

@@ -104,29 +104,50 @@ SK_KERNEL void sk_plain_add_sums(const sk_gathered *part, sk_gathered *sums)
     sums->centre += part->centre;
 }
 
-/* Each cell adds up its particles, then the sums of the cells are added up. The GPU has the same order. */
+/* The cells around a cell that lie in the block on some sides of its own: 0 below, 1 the same, 2 above along each axis.
+ * Offsets from `first` to `last`; none if last < first. */
+SK_KERNEL void sk_plain_overlap(sk_plain_cell cell, const int side[3], int first[3], int last[3])
+{
+    first[2] = last[2] = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = sk_plain_along(cell.local, d), below = at == 0, above = at == SK_BLOCK_N - 1;
+        first[d] = side[d] == 0 ? -1 : side[d] == 1 ? (below ? 0 : -1) : 1;
+        last[d] = side[d] == 0 ? (below ? -1 : -2) : side[d] == 1 ? (above ? 0 : 1) : above ? 1 : 0;
+    }
+}
+
+/* Each cell adds up its particles, then the cells of a block are added up, then the blocks. The GPU has the same order.
+ */
 SK_KERNEL sk_gathered sk_plain_gather_cell(const sk_plain_frame *frame, const sk_plain_data *data, sk_plain_cell cell)
 {
     const sk_gathered none = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f};
     sk_gathered sums = none;
-    for (int n = 0; n < SK_AROUND; n++) {
-        sk_gathered part = none;
-        int offset[3], at[3];
-        uint32_t begin, end;
-        sk_plain_offset(n, offset);
-        const sk_plain_cell other = sk_plain_beside(frame->grid, cell, offset);
-        sk_plain_particles(frame->grid, other, &begin, &end);
-        sk_plain_coordinates(frame->grid, other, at);
-        for (uint32_t p = begin; p < end; p++) {
-            const sk_particle *particle = &data->records[p];
-            float fraction[3];
-            if (!sk_plain_counts(data, p))
-                continue;
-            sk_plain_fractions(frame, particle->position, at, fraction);
-            sk_gather_particle(fraction, offset, particle->velocity, data->affine ? data->affine + 9 * (size_t)p : NULL,
-                               frame->cell_size, sk_plain_mass(data, p), &part);
-        }
-        sk_plain_add_sums(&part, &sums);
+    for (int block = 0; block < SK_AROUND; block++) {
+        const int side[3] = {block % 3, block / 3 % 3, SELKIE_DIM == 3 ? block / 9 : 1};
+        sk_gathered of_block = none;
+        int first[3], last[3], offset[3], at[3];
+        sk_plain_overlap(cell, side, first, last);
+        for (offset[2] = first[2]; offset[2] <= last[2]; offset[2]++)
+            for (offset[1] = first[1]; offset[1] <= last[1]; offset[1]++)
+                for (offset[0] = first[0]; offset[0] <= last[0]; offset[0]++) {
+                    sk_gathered part = none;
+                    uint32_t begin, end;
+                    const sk_plain_cell other = sk_plain_beside(frame->grid, cell, offset);
+                    sk_plain_particles(frame->grid, other, &begin, &end);
+                    sk_plain_coordinates(frame->grid, other, at);
+                    for (uint32_t p = begin; p < end; p++) {
+                        const sk_particle *particle = &data->records[p];
+                        float fraction[3];
+                        if (!sk_plain_counts(data, p))
+                            continue;
+                        sk_plain_fractions(frame, particle->position, at, fraction);
+                        sk_gather_particle(fraction, offset, particle->velocity,
+                                           data->affine ? data->affine + 9 * (size_t)p : NULL, frame->cell_size,
+                                           sk_plain_mass(data, p), &part);
+                    }
+                    sk_plain_add_sums(&part, &of_block);
+                }
+        sk_plain_add_sums(&of_block, &sums);
     }
     return sums;
 }
@@ -145,30 +166,45 @@ SK_KERNEL void sk_plain_set_faces(const sk_grid *grid, const sk_gathered *sums, 
     }
 }
 
-/* Sum of the weights on the centre of a cell, of the particles that count and are in no cell that is left out. */
+/* Sum of the weights on the centre of a cell of the particles of another one. */
+SK_KERNEL float sk_plain_weigh_part(const sk_plain_frame *frame, const sk_plain_data *data, sk_plain_cell other,
+                                    const int offset[3])
+{
+    uint32_t begin, end;
+    int at[3];
+    float part = 0.0f;
+    sk_plain_particles(frame->grid, other, &begin, &end);
+    sk_plain_coordinates(frame->grid, other, at);
+    for (uint32_t p = begin; p < end; p++) {
+        float fraction[3];
+        if (!sk_plain_counts(data, p))
+            continue;
+        sk_plain_fractions(frame, data->records[p].position, at, fraction);
+        part += sk_centre_weight(fraction, offset);
+    }
+    return part;
+}
+
+/* The same of the particles that count and are in no cell that is left out, in the order of sk_plain_gather_cell. */
 SK_KERNEL float sk_plain_weigh_cell(const sk_plain_frame *frame, const sk_plain_data *data,
                                     const sk_transfer_options *options, sk_plain_cell cell)
 {
     float sum = 0.0f;
-    for (int n = 0; n < SK_AROUND; n++) {
-        int offset[3], at[3];
-        uint32_t begin, end;
-        sk_plain_offset(n, offset);
-        const sk_plain_cell other = sk_plain_beside(frame->grid, cell, offset);
-        sk_plain_particles(frame->grid, other, &begin, &end);
-        sk_plain_coordinates(frame->grid, other, at);
-        if (options->left_out &&
-            options->left_out[(size_t)options->left_out_slot[other.slot] * SK_BLOCK_CELLS + (size_t)other.local])
-            continue;
-        float part = 0.0f;
-        for (uint32_t p = begin; p < end; p++) {
-            float fraction[3];
-            if (!sk_plain_counts(data, p))
-                continue;
-            sk_plain_fractions(frame, data->records[p].position, at, fraction);
-            part += sk_centre_weight(fraction, offset);
-        }
-        sum += part;
+    for (int block = 0; block < SK_AROUND; block++) {
+        const int side[3] = {block % 3, block / 3 % 3, SELKIE_DIM == 3 ? block / 9 : 1};
+        int first[3], last[3], offset[3];
+        float of_block = 0.0f;
+        sk_plain_overlap(cell, side, first, last);
+        for (offset[2] = first[2]; offset[2] <= last[2]; offset[2]++)
+            for (offset[1] = first[1]; offset[1] <= last[1]; offset[1]++)
+                for (offset[0] = first[0]; offset[0] <= last[0]; offset[0]++) {
+                    const sk_plain_cell other = sk_plain_beside(frame->grid, cell, offset);
+                    if (!options->left_out ||
+                        !options->left_out[(size_t)options->left_out_slot[other.slot] * SK_BLOCK_CELLS +
+                                           (size_t)other.local])
+                        of_block += sk_plain_weigh_part(frame, data, other, offset);
+                }
+        sum += of_block;
     }
     return sum;
 }

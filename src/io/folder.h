@@ -49,6 +49,7 @@ selkie_code sk_folder_free_space(const char *path, uint64_t *bytes, selkie_error
 #define SK_PARTICLES_PREFIX "particles_"   /* + .ply, .vtp */
 #define SK_WHITEWATER_PREFIX "whitewater_" /* + .ply */
 #define SK_DROPLETS_PREFIX "splash_"       /* + .ply */
+#define SK_DYE_PREFIX "dye_"               /* + .png */
 #define SK_SURFACES_FOLDER "surfaces"
 #define SK_SURFACE_PREFIX "surface_" /* + .ply, .obj */
 #define SK_CHECKPOINTS_FOLDER "checkpoints"

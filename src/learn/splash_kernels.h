@@ -97,14 +97,17 @@ SK_KERNEL void sk_splash_choose_frame(const sk_splash_cells *cells, const sk_spl
     float slope[3] = {0.0f, 0.0f, 0.0f};
     const int reach = options->reach, planes = cells->dimension == 3 ? reach : 0;
     for (int z = -planes; z <= planes; z++)
-        for (int y = -reach; y <= reach; y++)
+        for (int y = -reach; y <= reach; y++) {
+            float sum = 0.0f;
             for (int x = -reach; x <= reach; x++) {
                 const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
                 const float wet = fill > 0.0f ? (fill < 1.0f ? fill : 1.0f) : 0.0f;
                 slope[0] += (float)x * wet;
-                slope[1] += (float)y * wet;
-                slope[2] += (float)z * wet;
+                sum += wet;
             }
+            slope[1] += (float)y * sum;
+            slope[2] += (float)z * sum;
+        }
     const int up = options->up_axis;
     int across[2], count = 0;
     for (int d = 0; d < cells->dimension; d++)

@@ -102,11 +102,8 @@ static double true_residual(const work *w)
     }
     sk_team_wait(w->team);
     if (solver->modes.body_count) {
-        if (w->team.thread == 0) {
-            SK_DIM(sk_modes_apply)(&solver->modes, solver->high, solver->r, -1.0);
-            SK_DIM(sk_modes_apply)(&solver->modes, solver->low, solver->r, -1.0);
-        }
-        sk_team_wait(w->team);
+        SK_DIM(sk_modes_apply)(&solver->modes, w->team, solver->high, solver->r, -1.0);
+        SK_DIM(sk_modes_apply)(&solver->modes, w->team, solver->low, solver->r, -1.0);
     }
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     SK_EACH_OWN_BLOCK(block, w->share)
@@ -155,10 +152,7 @@ static double apply(const work *w)
     double sum = sum_blocks(w, solver->partial[1]);
     if (!solver->modes.body_count)
         return sum;
-    if (w->team.thread == 0)
-        solver->partial[1][0] = SK_DIM(sk_modes_apply)(&solver->modes, solver->p, solver->z, 1.0);
-    sk_team_wait(w->team);
-    return sum + solver->partial[1][0];
+    return sum + SK_DIM(sk_modes_apply)(&solver->modes, w->team, solver->p, solver->z, 1.0);
 }
 
 /* z = M r, deflated; returns r.z */
@@ -170,10 +164,7 @@ static double precondition(const work *w, int careful)
     double rz = sum_blocks(w, solver->partial[0]);
     if (!solver->modes.body_count)
         return rz;
-    if (w->team.thread == 0)
-        solver->partial[0][0] = SK_DIM(sk_modes_deflate)(&solver->modes, solver->r, solver->z);
-    sk_team_wait(w->team);
-    return rz + solver->partial[0][0];
+    return rz + SK_DIM(sk_modes_deflate)(&solver->modes, w->team, solver->r, solver->z);
 }
 
 /* low += alpha p, r -= alpha A p. Returns the residual, and its possible error from rounding low to floats. */
@@ -249,9 +240,7 @@ static double start_solution(const work *w)
     }
     if (solver->modes.body_count && w->norm_b > 0) {
         sk_team_wait(w->team);
-        if (w->team.thread == 0)
-            SK_DIM(sk_modes_start)(&solver->modes, solver->r, solver->high);
-        sk_team_wait(w->team);
+        SK_DIM(sk_modes_start)(&solver->modes, w->team, solver->r, solver->high);
         residual = true_residual(w);
     }
     if (residual >= 0)
@@ -382,7 +371,7 @@ static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *sy
     solver->z = level->x = field + 4 * cells;
     for (int i = 0; i < 3; ++i)
         solver->partial[i] = (double *)solver->partial_memory.data + (size_t)i * blocks;
-    return SK_DIM(sk_modes_read)(solver, system, error);
+    return SK_DIM(sk_modes_read)(solver, system, threads, error);
 }
 
 selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson_system *system,

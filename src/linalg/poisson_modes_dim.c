@@ -5,511 +5,580 @@
  *
  *   z = M r + Z E^-1 (Z^T r - (A' Z)^T M r),
  *
- * from a start with Z^T r = 0. The best space is A^-1 W, the pressure around each moving body. It falls off within
- * about the size of the body. Z is A^-1 W on the cells within a few cells of the body, by some steps of conjugate
- * gradients. E is dense for bodies whose cells touch and zero between others.
+ * from a start with Z^T r = 0. The best space is A^-1 W, the pressure around each moving body: A' and A agree on what
+ * is left. Z is the result of a few steps of conjugate gradients for A Z = W in the cells around the body. The last
+ * residual gives A Z = W - r. E couples bodies whose cells meet. Its rows are ordered along the
+ * longest axis of the bodies, and its factor keeps an envelope.
  *
- * The modes live in few cells, and one thread computes with them.
+ * Sums run over a body or over a cell in a fixed order: the same bits on any number of threads.
  */
 #include "linalg/solver.h"
 
 #include <math.h>
+#include <omp.h>
+#include <stdlib.h>
 #include "linalg/modes_kernels.h"
 
-/* Cells around a body in which its modes are solved, steps of the solve, and the largest cluster: its factor costs the
- * cube of its bodies. */
-enum { RINGS = 4, LOCAL_STEPS = 6, MOST_IN_CLUSTER = 16, MOST_CELLS_OF_BODY = 20000 };
+/* Rings of cells around W for A Z; Z itself ends one ring earlier. Bodies of more entries have one. Work of the factor
+ * (multiplications) above which there are fewer. */
+enum { RINGS = 4, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
+#define MOST_WORK 4e7
+_Static_assert(RINGS <= SK_MODES_RINGS, "the rings of a body have no room");
 
 static size_t row_of(const sk_modes *modes, int body)
 {
     return (size_t)body * (size_t)modes->rank;
 }
 
-/* --- W and Z --- */
+/* --- W --- */
 
-/* sums += values of the list times x, for a range of bodies. */
-static void gather(const sk_modes *modes, const sk_mode_list *list, int from, int to, const float *x, double *sums)
+/* The shares of threads: bodies of about the same number of entries, and cells. */
+static int first_body(const sk_modes *modes, int thread, int threads)
 {
-    for (size_t e = list->first[from]; e < list->first[to]; ++e) {
-        const sk_mode_entry *entry = &list->entries[e];
-        const double value = (double)x[modes->cells[entry->cell].at];
-        for (int k = 0; k < modes->rank; ++k)
-            sums[row_of(modes, entry->body) + (size_t)k] += (double)entry->value[k] * value;
+    const size_t goal = modes->space.count * (size_t)thread / (size_t)threads;
+    int body = 0;
+    while (body < modes->body_count && modes->space.first[body] < goal)
+        body++;
+    return thread == threads ? modes->body_count : body;
+}
+
+static size_t first_cell(size_t count, int thread, int threads)
+{
+    return count * (size_t)thread / (size_t)threads;
+}
+
+/* sums = values of a body times x. Short sums are single, their sum is double. */
+static void gather(const sk_mode_list *list, const float (*values)[WIDE], int body, const float *x, double sums[WIDE])
+{
+    enum { SHORT = 16 };
+    const size_t last = list->first[body + 1];
+    for (int k = 0; k < WIDE; ++k)
+        sums[k] = 0.0;
+    for (size_t from = list->first[body]; from < last; from += SHORT) {
+        const size_t to = from + SHORT < last ? from + SHORT : last;
+        float part[WIDE] = {0.0f};
+        for (size_t e = from; e < to; ++e)
+            sk_mode_add(values[e], x[list->at[e]], part);
+        for (int k = 0; k < WIDE; ++k)
+            sums[k] += (double)part[k];
     }
 }
 
-static void gather_all(const sk_modes *modes, const sk_mode_list *list, const float *x, double *sums)
+/* x += factor times the list times the velocities of the modes, for a range of cells. */
+static void spread(const sk_modes *modes, const sk_mode_list *list, size_t from, size_t to,
+                   const float (*velocity)[WIDE], float factor, float *x)
 {
-    memset(sums, 0, row_of(modes, modes->body_count) * sizeof *sums);
-    gather(modes, list, 0, modes->body_count, x, sums);
-}
-
-/* x += factor times the list times the velocities of the modes. */
-static void spread(const sk_modes *modes, const sk_mode_list *list, const double *velocity, double factor, float *x)
-{
-    for (size_t e = 0; e < list->count; ++e) {
-        const sk_mode_entry *entry = &list->entries[e];
-        x[modes->cells[entry->cell].at] +=
-            (float)(factor * sk_mode_flux(entry->value, velocity + row_of(modes, entry->body), modes->rank));
+    for (size_t c = from; c < to; ++c) {
+        float sum = 0.0f;
+        for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n)
+            sum += sk_mode_flux(list->by_cell[n], velocity[list->body[list->order[n]]]);
+        x[modes->cells[c].at] += factor * sum;
     }
 }
 
-/* The same into values of the cells. */
-static void spread_to_cells(const sk_modes *modes, const sk_mode_list *list, int from, int to, const double *velocity)
+/* Velocities of the modes in single precision, for spread. */
+static void round_modes(const sk_modes *modes, const double *from, int first, int last)
 {
-    for (size_t e = list->first[from]; e < list->first[to]; ++e) {
-        const sk_mode_entry *entry = &list->entries[e];
-        modes->at_cells[entry->cell] += sk_mode_flux(entry->value, velocity + row_of(modes, entry->body), modes->rank);
-    }
-}
-
-static double row_at(const sk_modes *modes, size_t c, const float *x)
-{
-    const sk_mode_cell *cell = &modes->cells[c];
-    return sk_mode_row(x, cell->at, cell->beside, cell->face, cell->excess);
+    for (int b = first; b < last; ++b)
+        for (int k = 0; k < WIDE; ++k)
+            modes->rounded[b][k] = k < modes->rank ? (float)from[row_of(modes, b) + (size_t)k] : 0.0f;
 }
 
 /* moved = R sums of one body. */
 static void respond(const sk_modes *modes, int body, const double *sums, double *moved)
 {
-    const size_t first = row_of(modes, body);
     for (int i = 0; i < modes->rank; ++i) {
-        moved[first + (size_t)i] = 0.0;
+        moved[i] = 0.0;
         for (int j = 0; j < modes->rank; ++j)
-            moved[first + (size_t)i] += modes->response[body][i][j] * sums[first + (size_t)j];
+            moved[i] += modes->response[body][i][j] * sums[j];
     }
 }
 
-double SK_DIM(sk_modes_apply)(sk_modes *modes, const float *x, float *y, double factor)
+/* The motion of a body under x. */
+static void move_body(sk_modes *modes, int body, const float *x)
+{
+    double sums[WIDE];
+    gather(&modes->flux, (const float(*)[WIDE])modes->flux.values, body, x, sums);
+    memcpy(modes->sums + row_of(modes, body), sums, (size_t)modes->rank * sizeof *sums);
+    respond(modes, body, sums, modes->moved + row_of(modes, body));
+}
+
+double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor)
 {
     double energy = 0.0;
-    gather_all(modes, &modes->flux, x, modes->sums);
-    for (int b = 0; b < modes->body_count; ++b)
-        respond(modes, b, modes->sums, modes->moved);
+    const int first = first_body(modes, team.thread, team.threads),
+              last = first_body(modes, team.thread + 1, team.threads);
+    for (int b = first; b < last; ++b)
+        move_body(modes, b, x);
+    round_modes(modes, modes->moved, first, last);
+    sk_team_wait(team);
     for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
-    spread(modes, &modes->flux, modes->moved, factor, y);
+    spread(modes, &modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
+           first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
+           (float)factor, y);
+    sk_team_wait(team);
     return energy;
 }
 
 /* --- E --- */
 
-static int size_of(const sk_modes *modes, const sk_mode_cluster *cluster)
+/* Sum of products; four partial sums keep the pipeline full. */
+static double dot(const double *a, const double *b, size_t n)
 {
-    return cluster->body_count * modes->rank;
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    size_t k = 0;
+    for (; k + 4 <= n; k += 4)
+        for (int i = 0; i < 4; ++i)
+            sum[i] += a[k + (size_t)i] * b[k + (size_t)i];
+    for (; k < n; ++k)
+        sum[0] += a[k] * b[k];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* One row of the lower half of E, up to the body's own modes: A' times a mode of Z in the cells of the bodies up to
- * this one, then Z^T of it. `field` is 0 elsewhere. */
-static void find_column(sk_modes *modes, const sk_mode_cluster *cluster, int body, int mode, float *field,
-                        double *column)
+/* Cholesky factor in place, within the envelope. Modes without flux of their own, such as the rotation of a disc, drop
+ * out: their row becomes that of the identity with an infinite pivot, marked by 0. */
+static void factorise(const sk_modes *modes)
 {
-    const int32_t *bodies = modes->bodies_of + cluster->first_body;
-    const sk_mode_list *space = &modes->space;
-    int up_to = 0;
-    while (up_to < cluster->body_count && bodies[up_to] <= body)
-        up_to++;
-    for (size_t e = space->first[body]; e < space->first[body + 1]; ++e)
-        field[modes->cells[space->entries[e].cell].at] = space->entries[e].value[mode];
-
-    /* The motion of the bodies that it causes. */
-    for (int n = 0; n < cluster->body_count; ++n) {
-        memset(modes->sums + row_of(modes, bodies[n]), 0, (size_t)modes->rank * sizeof(double));
-        gather(modes, &modes->flux, bodies[n], bodies[n] + 1, field, modes->sums);
-        respond(modes, bodies[n], modes->sums, modes->moved);
-    }
-
-    /* A' times the mode, a cell at a time. */
-    for (int n = 0; n < up_to; ++n)
-        for (size_t e = space->first[bodies[n]]; e < space->first[bodies[n] + 1]; ++e)
-            modes->at_cells[space->entries[e].cell] = row_at(modes, (size_t)space->entries[e].cell, field);
-    for (int n = 0; n < cluster->body_count; ++n)
-        spread_to_cells(modes, &modes->flux, bodies[n], bodies[n] + 1, modes->moved);
-
-    /* Z^T of it. */
-    memset(column, 0, (size_t)size_of(modes, cluster) * sizeof *column);
-    for (int n = 0; n < up_to; ++n)
-        for (size_t e = space->first[bodies[n]]; e < space->first[bodies[n] + 1]; ++e)
-            for (int k = 0; k < modes->rank; ++k)
-                column[n * modes->rank + k] +=
-                    (double)space->entries[e].value[k] * modes->at_cells[space->entries[e].cell];
-    for (size_t e = space->first[body]; e < space->first[body + 1]; ++e)
-        field[modes->cells[space->entries[e].cell].at] = 0.0f;
-}
-
-/* Cholesky factor in place (lower half). Modes without flux of their own, such as the rotation of a disc, drop out:
- * their row becomes that of the identity with an infinite pivot, marked by 0. */
-static void factorise(double *e, int n)
-{
-    const size_t width = (size_t)n; /* squares of the number of rows of 7,800 bodies leave the range of an int */
-    for (int j = 0; j < n; ++j) {
-        double *own = e + (size_t)j * width;
-        const double before = own[j];
-        double pivot = before;
-        for (int k = 0; k < j; ++k)
-            pivot -= own[k] * own[k];
-        const int drops = !(pivot > 1e-9 * before) || !(before > 0.0);
-        own[j] = drops ? 0.0 : sqrt(pivot);
-        for (int i = j + 1; i < n; ++i) {
-            double *row = e + (size_t)i * width, sum = row[j];
-            for (int k = 0; k < j; ++k)
-                sum -= row[k] * own[k];
-            row[j] = drops ? 0.0 : sum / own[j];
+    const size_t n = row_of(modes, modes->body_count);
+    for (size_t i = 0; i < n; ++i) {
+        const size_t first = modes->row_first[i];
+        double *own = modes->factor + modes->row_start[i];
+        for (size_t j = first; j < i; ++j) {
+            const size_t other = modes->row_first[j], from = other > first ? other : first;
+            const double *row = modes->factor + modes->row_start[j], pivot = row[j - other];
+            const double sum = own[j - first] - dot(own + (from - first), row + (from - other), j - from);
+            own[j - first] = pivot > 0.0 ? sum / pivot : 0.0;
         }
+        const double before = own[i - first], pivot = before - dot(own, own, i - first);
+        own[i - first] = !(pivot > 1e-9 * before) || !(before > 0.0) ? 0.0 : sqrt(pivot);
     }
 }
 
-static void solve_factor(const double *e, int n, double *x)
+/* x = E^-1 x, in the order of the rows. */
+static void solve_factor(const sk_modes *modes, double *x)
 {
-    const size_t width = (size_t)n;
-    for (int i = 0; i < n; ++i) {
-        const double *row = e + (size_t)i * width;
-        for (int k = 0; k < i; ++k)
-            x[i] -= row[k] * x[k];
-        x[i] = row[i] > 0.0 ? x[i] / row[i] : 0.0;
+    const size_t n = row_of(modes, modes->body_count);
+    for (size_t i = 0; i < n; ++i) {
+        const size_t first = modes->row_first[i];
+        const double *row = modes->factor + modes->row_start[i], pivot = row[i - first];
+        x[i] = pivot > 0.0 ? (x[i] - dot(row, x + first, i - first)) / pivot : 0.0;
     }
-    for (int i = n - 1; i >= 0; --i) {
-        const double pivot = e[(size_t)i * width + (size_t)i];
-        for (int k = i + 1; k < n; ++k)
-            x[i] -= e[(size_t)k * width + (size_t)i] * x[k];
+    for (size_t i = n; i-- > 0;) {
+        const size_t first = modes->row_first[i];
+        const double *row = modes->factor + modes->row_start[i], pivot = row[i - first];
         x[i] = pivot > 0.0 ? x[i] / pivot : 0.0;
+        for (size_t j = first; j < i; ++j)
+            x[j] -= row[j - first] * x[i];
     }
 }
 
 /* x = E^-1 x, in the order of the bodies. */
-static void solve_modes(sk_modes *modes, double *x)
+static void solve_modes(const sk_modes *modes, double *x)
 {
-    for (int q = 0; q < modes->cluster_count; ++q) {
-        const sk_mode_cluster *cluster = &modes->clusters[q];
-        const int n = size_of(modes, cluster);
-        const size_t bytes = (size_t)modes->rank * sizeof(double);
-        for (int b = 0; b < cluster->body_count; ++b)
-            memcpy(modes->columns + b * modes->rank, x + row_of(modes, modes->bodies_of[cluster->first_body + b]),
-                   bytes);
-        solve_factor(modes->factor + cluster->matrix, n, modes->columns);
-        for (int b = 0; b < cluster->body_count; ++b)
-            memcpy(x + row_of(modes, modes->bodies_of[cluster->first_body + b]), modes->columns + b * modes->rank,
-                   bytes);
-    }
+    const size_t bytes = (size_t)modes->rank * sizeof *x;
+    for (int n = 0; n < modes->body_count; ++n)
+        memcpy(modes->ordered + row_of(modes, n), x + row_of(modes, modes->body_at[n]), bytes);
+    solve_factor(modes, modes->ordered);
+    for (int n = 0; n < modes->body_count; ++n)
+        memcpy(x + row_of(modes, modes->body_at[n]), modes->ordered + row_of(modes, n), bytes);
 }
 
-void SK_DIM(sk_modes_start)(sk_modes *modes, const float *r, float *x)
+/* Spreads Z times the solution; the caller has gathered `wanted`. */
+static void correct(sk_modes *modes, sk_team team, float *x)
 {
-    gather_all(modes, &modes->space, r, modes->sums);
-    solve_modes(modes, modes->sums);
-    spread(modes, &modes->space, modes->sums, 1.0, x);
+    sk_team_wait(team);
+    if (team.thread == 0) {
+        solve_modes(modes, modes->wanted);
+        round_modes(modes, modes->wanted, 0, modes->body_count);
+    }
+    sk_team_wait(team);
+    spread(modes, &modes->space, first_cell(modes->space.cell_count, team.thread, team.threads),
+           first_cell(modes->space.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
+           1.0f, x);
 }
 
-double SK_DIM(sk_modes_deflate)(sk_modes *modes, const float *r, float *z)
+void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float *x)
 {
-    const size_t size = row_of(modes, modes->body_count);
-    double *wanted = modes->sums + size, change = 0.0;
-
-    /* A' z in the cells. */
-    gather_all(modes, &modes->flux, z, modes->sums);
-    for (int b = 0; b < modes->body_count; ++b)
-        respond(modes, b, modes->sums, modes->moved);
-    for (size_t c = 0; c < modes->cell_count; ++c)
-        modes->at_cells[c] = row_at(modes, c, z);
-    spread_to_cells(modes, &modes->flux, 0, modes->body_count, modes->moved);
-
-    /* Z^T r minus Z^T A' z, through E. */
-    gather_all(modes, &modes->space, r, modes->sums);
-    memcpy(wanted, modes->sums, size * sizeof *wanted);
-    for (size_t e = 0; e < modes->space.count; ++e) {
-        const sk_mode_entry *entry = &modes->space.entries[e];
-        for (int k = 0; k < modes->rank; ++k)
-            wanted[row_of(modes, entry->body) + (size_t)k] -= (double)entry->value[k] * modes->at_cells[entry->cell];
+    double sums[WIDE];
+    const int last = first_body(modes, team.thread + 1, team.threads);
+    for (int b = first_body(modes, team.thread, team.threads); b < last; ++b) {
+        gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, sums);
+        memcpy(modes->wanted + row_of(modes, b), sums, (size_t)modes->rank * sizeof *sums);
     }
-    solve_modes(modes, wanted);
-    for (size_t i = 0; i < size; ++i)
-        change += modes->sums[i] * wanted[i];
-    spread(modes, &modes->space, wanted, 1.0, z);
+    correct(modes, team, x);
+    sk_team_wait(team);
+}
+
+double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z)
+{
+    double change = 0.0, image[WIDE], own[WIDE];
+    const int first = first_body(modes, team.thread, team.threads),
+              last = first_body(modes, team.thread + 1, team.threads);
+
+    /* Z^T r - (A Z)^T z, and the motion of the bodies under z. */
+    for (int b = first; b < last; ++b) {
+        gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, own);
+        gather(&modes->space, (const float(*)[WIDE])modes->image, b, z, image);
+        move_body(modes, b, z);
+        for (int k = 0; k < modes->rank; ++k) {
+            modes->residual[row_of(modes, b) + (size_t)k] = own[k];
+            modes->wanted[row_of(modes, b) + (size_t)k] = own[k] - image[k];
+        }
+    }
+    sk_team_wait(team);
+
+    /* The part of A' that the motion of the bodies makes: (W^T Z)^T R W^T z. */
+    for (int b = first; b < last; ++b)
+        for (size_t n = modes->pair_first[b]; n < modes->pair_first[b + 1]; ++n)
+            for (int i = 0; i < modes->rank; ++i)
+                for (int j = 0; j < modes->rank; ++j)
+                    modes->wanted[row_of(modes, b) + (size_t)j] -=
+                        modes->pairs[n].flux[i][j] * modes->moved[row_of(modes, modes->pairs[n].mover) + (size_t)i];
+    correct(modes, team, z);
+    for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
+        change += modes->residual[i] * modes->wanted[i];
+    sk_team_wait(team);
     return change;
+}
+
+/* --- Order and envelope of E --- */
+
+typedef struct body_place {
+    int64_t along;
+    int32_t body;
+} body_place;
+
+static int compare_places(const void *a, const void *b)
+{
+    const body_place *p = a, *q = b;
+    return p->along != q->along ? (p->along > q->along ? 1 : -1) : (p->body > q->body) - (p->body < q->body);
+}
+
+/* Orders the bodies along the axis on which their cells spread most. `scratch` has room for the bodies. */
+static void order_bodies(sk_poisson_solver *solver, body_place *scratch)
+{
+    sk_modes *modes = &solver->modes;
+    const sk_level *level = &solver->multigrid.level[0];
+    int axis = 0;
+    int64_t widest = -1;
+    for (int d = 0; d < SELKIE_DIM; ++d) {
+        int64_t low = INT64_MAX, high = INT64_MIN;
+        for (size_t e = 0; e < modes->flux.count; ++e) {
+            const int64_t at = level->coordinates[modes->cells[modes->flux.cell[e]].at / SK_BLOCK_CELLS][d];
+            low = at < low ? at : low;
+            high = at > high ? at : high;
+        }
+        if (high - low > widest) {
+            widest = high - low;
+            axis = d;
+        }
+    }
+    for (int b = 0; b < modes->body_count; ++b) {
+        scratch[b] = (body_place){0, b};
+        if (modes->flux.first[b] == modes->flux.first[b + 1])
+            continue;
+        const size_t at = modes->cells[modes->flux.cell[modes->flux.first[b]]].at;
+        scratch[b].along =
+            (int64_t)level->coordinates[at / SK_BLOCK_CELLS][axis] * SK_BLOCK_N +
+            (SK_DIM(sk_modes_natural_index)((int)(at % SK_BLOCK_CELLS)) >> axis * SK_BLOCK_LOG & SK_BLOCK_MASK);
+    }
+    qsort(scratch, (size_t)modes->body_count, sizeof *scratch, compare_places);
+    for (int n = 0; n < modes->body_count; ++n) {
+        modes->body_at[n] = scratch[n].body;
+        modes->place_of[scratch[n].body] = n;
+    }
+}
+
+/* Bodies whose W lies in the cells of a body's Z, in the order in which they are met. `mark` is at least 0 elsewhere.
+ */
+static selkie_code list_pairs(sk_poisson_solver *solver, int32_t *mark, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    size_t count = 0;
+    for (int b = 0; b < modes->body_count; ++b)
+        mark[b] = -1;
+    for (int b = 0; b < modes->body_count; ++b) {
+        modes->pair_first[b] = count;
+        for (size_t e = modes->space.first[b]; e < modes->space.first[b + 1]; ++e) {
+            const size_t c = (size_t)modes->space.cell[e];
+            for (size_t n = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
+                 c < modes->flux.cell_count && n < modes->flux.cell_first[c + 1]; ++n) {
+                const int32_t mover = modes->flux.body[modes->flux.order[n]];
+                if (mark[mover] == b)
+                    continue;
+                mark[mover] = b;
+                SK_TRY(sk_reserve(solver->memory, (void **)&modes->pairs, &modes->pair_capacity, count + 1,
+                                  sizeof *modes->pairs, "bodies", error));
+                modes->pairs[count++].mover = mover;
+            }
+        }
+    }
+    modes->pair_first[modes->body_count] = count;
+    return SELKIE_OK;
+}
+
+/* The first body that each one meets in E, in the order of the rows: by common cells, or by a third body that both
+ * move. Returns the work of the factor. */
+static double find_envelope(sk_modes *modes)
+{
+    double work = 0.0;
+    int32_t *first = modes->first_at, *least_of_mover = modes->least_at;
+    for (int b = 0; b < modes->body_count; ++b) {
+        first[b] = modes->place_of[b];
+        least_of_mover[b] = modes->body_count;
+    }
+    for (size_t c = 0; c < modes->space.cell_count; ++c) {
+        int32_t least = modes->body_count;
+        for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
+            const int32_t place = modes->place_of[modes->space.body[modes->space.order[n]]];
+            least = place < least ? place : least;
+        }
+        for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
+            int32_t *own = &first[modes->space.body[modes->space.order[n]]];
+            *own = least < *own ? least : *own;
+        }
+    }
+    for (int pass = 0; pass < 2; ++pass)
+        for (int b = 0; b < modes->body_count; ++b)
+            for (size_t n = modes->pair_first[b]; n < modes->pair_first[b + 1]; ++n) {
+                int32_t *least = &least_of_mover[modes->pairs[n].mover];
+                if (pass == 0)
+                    *least = modes->place_of[b] < *least ? modes->place_of[b] : *least;
+                else
+                    first[b] = *least < first[b] ? *least : first[b];
+            }
+    for (int b = 0; b < modes->body_count; ++b) {
+        const double width = (double)(modes->place_of[b] - first[b] + 1) * modes->rank;
+        work += width * width * modes->rank;
+    }
+    return work;
+}
+
+static selkie_code reserve_factor(sk_poisson_solver *solver, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    size_t total = 0;
+    for (int n = 0; n < modes->body_count; ++n)
+        for (int k = 0; k < modes->rank; ++k) {
+            const size_t row = row_of(modes, n) + (size_t)k;
+            modes->row_first[row] = row_of(modes, modes->first_at[modes->body_at[n]]);
+            modes->row_start[row] = total;
+            total += row_of(modes, n + 1) - modes->row_first[row];
+        }
+    return sk_reserve(solver->memory, (void **)&modes->factor, &modes->factor_capacity, total + 1, sizeof(double),
+                      "bodies", error);
+}
+
+/* --- Values of E --- */
+
+/* block += a b^T of two vectors of modes. */
+static void add_product(const float a[WIDE], const float b[WIDE], int rank, double block[WIDE][WIDE])
+{
+    for (int i = 0; i < rank; ++i)
+        for (int j = 0; j < WIDE; ++j)
+            block[i][j] += (double)a[i] * (double)b[j];
+}
+
+/* W^T Z of the bodies that a body moves. `number` has room for all bodies. */
+static void find_pairs(sk_modes *modes, int body, uint32_t *number)
+{
+    for (size_t n = modes->pair_first[body]; n < modes->pair_first[body + 1]; ++n) {
+        memset(modes->pairs[n].flux, 0, sizeof modes->pairs[n].flux);
+        number[modes->pairs[n].mover] = (uint32_t)n;
+    }
+    for (size_t e = modes->space.first[body]; e < modes->space.first[body + 1]; ++e) {
+        const size_t c = (size_t)modes->space.cell[e];
+        for (size_t m = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
+             c < modes->flux.cell_count && m < modes->flux.cell_first[c + 1]; ++m) {
+            const uint32_t other = modes->flux.order[m];
+            add_product(modes->flux.values[other], modes->space.values[e], modes->rank,
+                        modes->pairs[number[modes->flux.body[other]]].flux);
+        }
+    }
+}
+
+/* Adds a block of modes to the rows of a body. */
+static void add_block(const sk_modes *modes, int body, int other, double block[WIDE][WIDE])
+{
+    for (int i = 0; i < modes->rank; ++i) {
+        const size_t row = row_of(modes, modes->place_of[body]) + (size_t)i;
+        double *to =
+            modes->factor + modes->row_start[row] + row_of(modes, modes->place_of[other]) - modes->row_first[row];
+        for (int j = 0; j < modes->rank; ++j)
+            to[j] += block[i][j];
+    }
+}
+
+/* The rows of a body: Z^T A Z with the bodies before it, then the motion of the bodies that both move. `blocks` has
+ * room for all bodies. */
+static void find_rows(sk_modes *modes, int body, double (*blocks)[WIDE][WIDE])
+{
+    const int place = modes->place_of[body], first = modes->first_at[body];
+    memset(blocks, 0, (size_t)(place - first + 1) * sizeof *blocks);
+    const size_t inner = modes->rings[body].end[modes->rings[body].count - 1];
+    for (size_t e = modes->space.first[body]; e < modes->space.first[body] + inner; ++e) {
+        const size_t c = (size_t)modes->space.cell[e];
+        for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
+            const int other = modes->place_of[modes->space.body[modes->space.order[n]]];
+            if (other <= place)
+                add_product(modes->space.values[e], modes->image[modes->space.order[n]], modes->rank,
+                            blocks[other - first]);
+        }
+    }
+    for (size_t n = modes->pair_first[body]; n < modes->pair_first[body + 1]; ++n) {
+        const sk_mode_pair *own = &modes->pairs[n];
+        double answer[WIDE][WIDE] = {{0.0}}; /* R W^T Z */
+        for (int i = 0; i < modes->rank; ++i)
+            for (int k = 0; k < modes->rank; ++k)
+                for (int j = 0; j < modes->rank; ++j)
+                    answer[i][j] += modes->response[own->mover][i][k] * own->flux[k][j];
+        for (size_t m = modes->mover_first[own->mover]; m < modes->mover_first[own->mover + 1]; ++m) {
+            const sk_mode_pair *pair = &modes->pairs[modes->by_mover[m]];
+            const int other = modes->place_of[pair->body];
+            if (other > place)
+                continue;
+            for (int k = 0; k < modes->rank; ++k)
+                for (int i = 0; i < modes->rank; ++i)
+                    for (int j = 0; j < modes->rank; ++j)
+                        blocks[other - first][i][j] += answer[k][i] * pair->flux[k][j];
+        }
+    }
+    for (int other = first; other <= place; ++other)
+        add_block(modes, body, modes->body_at[other], blocks[other - first]);
+}
+
+/* The pairs by the body that moves. */
+static selkie_code order_pairs(sk_poisson_solver *solver, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    const size_t count = modes->pair_first[modes->body_count];
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->by_mover, &modes->by_mover_capacity, count + 1,
+                      sizeof *modes->by_mover, "bodies", error));
+    memset(modes->mover_first, 0, ((size_t)modes->body_count + 2) * sizeof *modes->mover_first);
+    for (int b = 0; b < modes->body_count; ++b)
+        for (size_t n = modes->pair_first[b]; n < modes->pair_first[b + 1]; ++n) {
+            modes->pairs[n].body = b;
+            modes->mover_first[modes->pairs[n].mover + 2]++;
+        }
+    for (int b = 0; b < modes->body_count; ++b)
+        modes->mover_first[b + 2] += modes->mover_first[b + 1];
+    for (size_t n = 0; n < count; ++n)
+        modes->by_mover[modes->mover_first[modes->pairs[n].mover + 1]++] = (uint32_t)n;
+    return SELKIE_OK;
 }
 
 /* --- Reading --- */
 
-/* The row of A of an unknown of level 0. */
-static void read_cell(const sk_poisson_solver *solver, int block, int c, sk_mode_cell *cell)
-{
-    const sk_level *level = &solver->multigrid.level[0];
-    const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
-    const int split = sk_split_index(at[0], at[1], at[2]);
-    cell->at = (size_t)block * SK_BLOCK_CELLS + (size_t)split;
-    cell->excess = sk_excess_at(level, block, split);
-    for (int side = 0; side < SK_SIDES; ++side) {
-        const int axis = side / 2, upper = side & 1;
-        int next[3] = {at[0], at[1], at[2]}, other = block;
-        next[axis] += upper ? 1 : -1;
-        if (next[axis] < 0 || next[axis] >= SK_BLOCK_N)
-            other = level->neighbour[block][side];
-        next[axis] &= SK_BLOCK_MASK;
-        const int beside = sk_split_index(next[0], next[1], next[2]);
-        cell->beside[side] = (size_t)other * SK_BLOCK_CELLS + (size_t)beside;
-        cell->face[side] = upper ? sk_slot_array(level, other, axis)[beside] : sk_slot_array(level, block, axis)[split];
-    }
-}
-
-static selkie_code add_cell(sk_poisson_solver *solver, int block, int c, selkie_error *error)
-{
-    sk_modes *modes = &solver->modes;
-    SK_TRY(sk_reserve(solver->memory, (void **)&modes->cells, &modes->cell_capacity, modes->cell_count + 1,
-                      sizeof *modes->cells, "bodies", error));
-    read_cell(solver, block, c, &modes->cells[modes->cell_count++]);
-    return SELKIE_OK;
-}
-
-static selkie_code add_entry(sk_poisson_solver *solver, sk_mode_list *list, const sk_mode_entry *entry,
-                             selkie_error *error)
-{
-    SK_TRY(sk_reserve(solver->memory, (void **)&list->entries, &list->capacity, list->count + 1, sizeof *list->entries,
-                      "bodies", error));
-    list->entries[list->count++] = *entry;
-    return SELKIE_OK;
-}
-
-/* Natural index of a cell from its index in the split layout. */
-static int natural_index(int split)
-{
-    const int colour = split / SK_HALF, row = split % SK_HALF / SK_ROW, lane = split % SK_ROW;
-    const int j = row % SK_BLOCK_N, k = row / SK_BLOCK_N, i = 2 * lane + ((colour + j + k) & 1);
-    return i + SK_BLOCK_N * (j + SK_BLOCK_N * k);
-}
-
-/* W in the order of the bodies, from entries in the order of the cells. `map` gets the number of each cell, plus 1. */
-static selkie_code read_flux(sk_poisson_solver *solver, const sk_poisson_modes *given, int32_t *map,
-                             selkie_error *error)
-{
-    sk_modes *modes = &solver->modes;
-    const sk_level *level = &solver->multigrid.level[0];
-    sk_mode_list *flux = &modes->flux;
-    const size_t bodies = (size_t)given->body_count;
-    SK_TRY(sk_reserve(solver->memory, (void **)&flux->first, &flux->first_capacity, bodies + 2, sizeof *flux->first,
-                      "bodies", error));
-    memset(flux->first, 0, (bodies + 2) * sizeof *flux->first);
-    modes->cell_count = flux->count = 0;
-
-    /* Two passes: count the entries of each body, then write them. */
-    for (int pass = 0; pass < 2; ++pass) {
-        for (size_t e = 0; e < given->entry_count; ++e) {
-            const sk_poisson_mode_entry *entry = &given->entries[e];
-            const int block = solver->inside[entry->cell / SK_BLOCK_CELLS], c = (int)(entry->cell % SK_BLOCK_CELLS);
-            const int split =
-                sk_split_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
-            if (!block || !sk_is_unknown(level, block, split))
-                continue;
-            if (pass == 0) {
-                flux->first[entry->body + 2]++;
-                flux->count++;
-                continue;
-            }
-            int32_t *number = &map[(size_t)block * SK_BLOCK_CELLS + (size_t)split];
-            if (!*number) {
-                SK_TRY(add_cell(solver, block, c, error));
-                *number = (int32_t)modes->cell_count;
-            }
-            sk_mode_entry *to = &flux->entries[flux->first[entry->body + 1]++];
-            *to = (sk_mode_entry){.cell = *number - 1, .body = entry->body};
-            memcpy(to->value, entry->flux, sizeof to->value);
-        }
-        if (pass == 1)
-            break;
-        for (size_t b = 0; b < bodies; ++b)
-            flux->first[b + 2] += flux->first[b + 1];
-        SK_TRY(sk_reserve(solver->memory, (void **)&flux->entries, &flux->capacity, flux->count + 1,
-                          sizeof *flux->entries, "bodies", error));
-    }
-    return SELKIE_OK;
-}
-
-/* The cells within some rings around a body, into the list of Z; their values are those of W. `seen` has the body of
- * each cell that was listed last, plus 1. */
-static selkie_code list_space(sk_poisson_solver *solver, int body, int rings, int32_t *map, selkie_error *error)
+/* Lists the cells of all bodies, with fewer rings where the factor would cost too much. */
+static selkie_code find_space(sk_poisson_solver *solver, int32_t *map, int32_t *local, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
-    const size_t first = space->count;
-    for (size_t e = modes->flux.first[body]; e < modes->flux.first[body + 1]; ++e) {
-        SK_TRY(add_entry(solver, space, &modes->flux.entries[e], error));
-        map[modes->cells[modes->flux.entries[e].cell].at] = -map[modes->cells[modes->flux.entries[e].cell].at];
-    }
-
-    /* Ring by ring; a negative number marks the cells of this body. */
-    size_t begin = first;
-    for (int ring = 0; ring < rings; ++ring) {
-        const size_t end = space->count;
-        for (size_t e = begin; e < end; ++e)
-            for (int side = 0; side < SK_SIDES; ++side) {
-                const sk_mode_cell cell = modes->cells[space->entries[e].cell];
-                const size_t other = cell.beside[side];
-                if (!(cell.face[side] > 0.0f) || map[other] < 0)
-                    continue;
-                if (!map[other]) {
-                    SK_TRY(add_cell(solver, (int)(other / SK_BLOCK_CELLS), natural_index((int)(other % SK_BLOCK_CELLS)),
-                                    error));
-                    map[other] = (int32_t)modes->cell_count;
-                }
-                const sk_mode_entry entry = {.cell = map[other] - 1, .body = body};
-                SK_TRY(add_entry(solver, space, &entry, error));
-                map[other] = -map[other];
-            }
-        begin = end;
-    }
-    for (size_t e = first; e < space->count; ++e)
-        map[modes->cells[space->entries[e].cell].at] = -map[modes->cells[space->entries[e].cell].at];
-    return SELKIE_OK;
-}
-
-/* Solves A z = w for one mode in the cells of a body, approximately, with z = 0 around them. `field` is 0 elsewhere. */
-static void solve_locally(sk_modes *modes, int body, int mode, float *field)
-{
-    sk_mode_entry *entries = modes->space.entries + modes->space.first[body];
-    const size_t count = modes->space.first[body + 1] - modes->space.first[body];
-    double *r = modes->at_cells, *x = r + count, *p = x + count, *q = p + count, rz = 0.0;
-    for (size_t n = 0; n < count; ++n) {
-        r[n] = (double)entries[n].value[mode];
-        x[n] = p[n] = 0.0;
-    }
-    for (int step = 0; step < LOCAL_STEPS; ++step) {
-        double before = rz, curvature = 0.0;
-        rz = 0.0;
-        for (size_t n = 0; n < count; ++n) {
-            const sk_mode_cell *cell = &modes->cells[entries[n].cell];
-            double diagonal = (double)cell->excess;
-            for (int side = 0; side < SK_SIDES; ++side)
-                diagonal += (double)cell->face[side];
-            q[n] = diagonal > 0.0 ? r[n] / diagonal : 0.0;
-            rz += r[n] * q[n];
-        }
-        if (!(rz > 0.0))
-            break;
-        for (size_t n = 0; n < count; ++n) {
-            p[n] = q[n] + (step ? rz / before : 0.0) * p[n];
-            field[modes->cells[entries[n].cell].at] = (float)p[n];
-        }
-        for (size_t n = 0; n < count; ++n) {
-            q[n] = row_at(modes, (size_t)entries[n].cell, field);
-            curvature += p[n] * q[n];
-        }
-        if (!(curvature > 0.0))
-            break;
-        for (size_t n = 0; n < count; ++n) {
-            x[n] += rz / curvature * p[n];
-            r[n] -= rz / curvature * q[n];
-        }
-    }
-    for (size_t n = 0; n < count; ++n) {
-        entries[n].value[mode] = (float)x[n];
-        field[modes->cells[entries[n].cell].at] = 0.0f;
-    }
-}
-
-static int root_of(int32_t *parent, int body)
-{
-    while (parent[body] != body)
-        body = parent[body] = parent[parent[body]];
-    return body;
-}
-
-static void join(int32_t *parent, int a, int b)
-{
-    a = root_of(parent, a);
-    b = root_of(parent, b);
-    parent[a > b ? a : b] = a > b ? b : a;
-}
-
-/* Bodies whose modes have cells in common or beside each other belong to one cluster. Returns the bodies of the
- * largest. `owner` holds a body of each cell, plus 1, and is 0 elsewhere; it becomes 0 again. */
-static int find_clusters(sk_modes *modes, int32_t *owner)
-{
-    const sk_mode_list *space = &modes->space;
-    for (int b = 0; b < modes->body_count; ++b)
-        modes->cluster_of[b] = b;
-    for (size_t e = 0; e < space->count; ++e) {
-        int32_t *own = &owner[modes->cells[space->entries[e].cell].at];
-        if (*own)
-            join(modes->cluster_of, *own - 1, space->entries[e].body);
-        *own = space->entries[e].body + 1;
-    }
-    for (size_t e = 0; e < space->count; ++e)
-        for (int side = 0; side < SK_SIDES; ++side) {
-            const int other = owner[modes->cells[space->entries[e].cell].beside[side]];
-            if (other)
-                join(modes->cluster_of, space->entries[e].body, other - 1);
-        }
-    for (size_t e = 0; e < space->count; ++e)
-        owner[modes->cells[space->entries[e].cell].at] = 0;
-
-    /* Number the clusters by their first body, and list their bodies. */
-    modes->cluster_count = 0;
-    for (int b = 0; b < modes->body_count; ++b) {
-        const int root = root_of(modes->cluster_of, b);
-        modes->place_of[b] = root == b ? modes->cluster_count++ : modes->place_of[root];
-    }
-    int listed = 0, largest = 0;
-    size_t matrix = 0;
-    for (int q = 0; q < modes->cluster_count; ++q) {
-        sk_mode_cluster *cluster = &modes->clusters[q];
-        *cluster = (sk_mode_cluster){0, listed, matrix};
-        for (int b = 0; b < modes->body_count; ++b)
-            if (modes->place_of[b] == q)
-                modes->bodies_of[listed++] = b;
-        cluster->body_count = listed - cluster->first_body;
-        largest = cluster->body_count > largest ? cluster->body_count : largest;
-        matrix += (size_t)size_of(modes, cluster) * (size_t)size_of(modes, cluster);
-    }
-    return largest;
-}
-
-/* The space Z, with fewer rings where clusters would become large. `map` numbers the cells; `clear` is a field of 0. */
-static selkie_code find_space(sk_poisson_solver *solver, int32_t *map, float *clear, selkie_error *error)
-{
-    sk_modes *modes = &solver->modes;
-    sk_mode_list *space = &modes->space;
-    SK_TRY(sk_reserve(solver->memory, (void **)&space->first, &space->first_capacity, (size_t)modes->body_count + 1,
-                      sizeof *space->first, "bodies", error));
-    int rings = RINGS;
-    for (;; rings /= 2) {
+    order_bodies(solver, (body_place *)(void *)modes->wanted);
+    for (int rings = RINGS;; --rings) {
         space->count = 0;
         for (int b = 0; b < modes->body_count; ++b) {
             const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
             space->first[b] = space->count;
-            SK_TRY(list_space(solver, b, own * (size_t)(rings + 1) > MOST_CELLS_OF_BODY ? 0 : rings, map, error));
+            SK_TRY(SK_DIM(sk_modes_list_body)(solver, b, own * (size_t)(rings + 1) > MOST_ENTRIES ? 1 : rings, map,
+                                              local, error));
         }
         space->first[modes->body_count] = space->count;
-        if (find_clusters(modes, (int32_t *)(void *)clear) <= MOST_IN_CLUSTER || !rings)
+        SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver->memory, space, modes->cell_count, error));
+        SK_TRY(list_pairs(solver, modes->first_at, error));
+        if (find_envelope(modes) < MOST_WORK || rings == 1)
             break;
     }
-    SK_TRY(sk_reserve(solver->memory, (void **)&modes->at_cells, &modes->at_cells_capacity, 5 * (modes->cell_count + 1),
-                      sizeof *modes->at_cells, "bodies", error));
-    for (int b = 0; rings && b < modes->body_count; ++b)
-        for (int k = 0;
-             space->first[b + 1] - space->first[b] > modes->flux.first[b + 1] - modes->flux.first[b] && k < modes->rank;
-             ++k)
-            solve_locally(modes, b, k, clear);
-    return SELKIE_OK;
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->image, &modes->image_capacity, space->count + 1,
+                      sizeof *modes->image, "bodies", error));
+    SK_TRY(order_pairs(solver, error));
+    return reserve_factor(solver, error);
 }
 
 static selkie_code reserve(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     const size_t bodies = (size_t)given->body_count, rows = bodies * (size_t)given->rank;
-    void **const arrays[4] = {(void **)&modes->clusters, (void **)&modes->cluster_of, (void **)&modes->sums,
-                              (void **)&modes->columns};
-    const size_t bytes[4] = {(bodies + 1) * sizeof *modes->clusters, 3 * (bodies + 1) * sizeof *modes->cluster_of,
-                             3 * (rows + 1) * sizeof *modes->sums, (rows + 1) * sizeof *modes->columns};
-    for (int i = 0; i < 4; ++i) {
-        SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->memory[i], bytes[i], error));
-        *arrays[i] = modes->memory[i].data;
+    struct {
+        void **array;
+        size_t bytes;
+    } const parts[] = {
+        {(void **)&modes->sums, (rows + 1) * sizeof(double)},
+        {(void **)&modes->moved, (rows + 1) * sizeof(double)},
+        {(void **)&modes->wanted, (rows + 2 * bodies + 2) * sizeof(double)}, /* also the places of the bodies */
+        {(void **)&modes->residual, (rows + 1) * sizeof(double)},
+        {(void **)&modes->ordered, (rows + 1) * sizeof(double)},
+        {(void **)&modes->row_first, (rows + 1) * sizeof(size_t)},
+        {(void **)&modes->row_start, (rows + 1) * sizeof(size_t)},
+        {(void **)&modes->flux.first, (bodies + 2) * sizeof(size_t)},
+        {(void **)&modes->space.first, (bodies + 2) * sizeof(size_t)},
+        {(void **)&modes->pair_first, (bodies + 2) * sizeof(size_t)},
+        {(void **)&modes->mover_first, (bodies + 2) * sizeof(size_t)},
+        {(void **)&modes->rings, (bodies + 1) * sizeof *modes->rings},
+        {(void **)&modes->rounded, (bodies + 1) * sizeof *modes->rounded},
+        {(void **)&modes->body_at, (bodies + 1) * sizeof(int32_t)},
+        {(void **)&modes->place_of, (bodies + 1) * sizeof(int32_t)},
+        {(void **)&modes->first_at, (bodies + 1) * sizeof(int32_t)},
+        {(void **)&modes->least_at, (bodies + 1) * sizeof(int32_t)},
+    };
+    enum { PARTS = sizeof parts / sizeof *parts };
+    size_t total = 0;
+    for (int i = 0; i < PARTS; ++i)
+        total += (parts[i].bytes + 63) / 64 * 64;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->memory, total, error));
+    char *next = modes->memory.data;
+    for (int i = 0; i < PARTS; ++i) {
+        *parts[i].array = next;
+        next += (parts[i].bytes + 63) / 64 * 64;
     }
-    modes->bodies_of = modes->cluster_of + bodies + 1;
-    modes->place_of = modes->bodies_of + bodies + 1;
-    modes->moved = modes->sums + 2 * rows; /* between them: room for a second vector of sums */
     return SELKIE_OK;
 }
 
-selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, selkie_error *error)
+/* Z of every body, then E. */
+static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    size_t entries = 0;
+    for (int b = 0; b < modes->body_count; ++b) {
+        const size_t own = modes->space.first[b + 1] - modes->space.first[b];
+        entries = own > entries ? own : entries;
+    }
+    const size_t vectors = 3 * (entries + 1) * WIDE * sizeof(float),
+                 blocks = ((size_t)modes->body_count + 1) * WIDE * WIDE * sizeof(double),
+                 room = ((vectors > blocks ? vectors : blocks) + 63) / 64 * 64;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->thread_memory, (size_t)threads * room, error));
+    char *scratch = modes->thread_memory.data;
+    memset(modes->factor, 0,
+           (modes->row_start[row_of(modes, modes->body_count) - 1] + row_of(modes, modes->body_count) -
+            modes->row_first[row_of(modes, modes->body_count) - 1]) *
+               sizeof *modes->factor);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const int thread = omp_get_thread_num();
+        void *own = scratch + (size_t)thread * room;
+#pragma omp for schedule(dynamic, 1)
+        for (int b = 0; b < modes->body_count; ++b)
+            SK_DIM(sk_modes_solve)(modes, b, own);
+#pragma omp for schedule(dynamic, 1)
+        for (int b = 0; b < modes->body_count; ++b)
+            find_pairs(modes, b, own);
+#pragma omp for schedule(dynamic, 1)
+        for (int b = 0; b < modes->body_count; ++b)
+            find_rows(modes, b, own);
+#pragma omp for schedule(static)
+        for (size_t n = 0; n < modes->space.count; ++n)
+            memcpy(modes->space.by_cell[n], modes->space.values[modes->space.order[n]], sizeof *modes->space.by_cell);
+#pragma omp for schedule(static)
+        for (size_t n = 0; n < modes->flux.count; ++n)
+            memcpy(modes->flux.by_cell[n], modes->flux.values[modes->flux.order[n]], sizeof *modes->flux.by_cell);
+    }
+    factorise(modes);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
+                                  selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     const sk_poisson_modes *given = system->modes;
@@ -517,46 +586,41 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
     if (!given || !given->body_count || !given->entry_count)
         return SELKIE_OK;
 
-    /* W, with z as a map of the cells and p as a field of 0. */
+    /* W, with z as a map of the cells and p as one of the cells of a body. */
     const size_t cells = ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS;
-    int32_t *map = (int32_t *)(void *)solver->z;
-    memset(solver->z, 0, cells * sizeof(float));
-    memset(solver->p, 0, cells * sizeof(float));
+    int32_t *map = (int32_t *)(void *)solver->z, *local = (int32_t *)(void *)solver->p;
+    memset(map, 0, cells * sizeof *map);
+    memset(local, 0, cells * sizeof *local);
     SK_TRY(reserve(solver, given, error));
     modes->rank = given->rank;
     modes->response = given->response;
-    SK_TRY(read_flux(solver, given, map, error));
+    SK_TRY(SK_DIM(sk_modes_read_flux)(solver, given, map, error));
     if (!modes->flux.count)
         return SELKIE_OK;
     modes->body_count = given->body_count;
-
-    /* Z, its clusters, and E of each. */
-    SK_TRY(find_space(solver, map, solver->p, error));
-    const sk_mode_cluster *last = &modes->clusters[modes->cluster_count - 1];
-    const size_t values = last->matrix + (size_t)size_of(modes, last) * (size_t)size_of(modes, last);
-    SK_TRY(sk_reserve(solver->memory, (void **)&modes->factor, &modes->factor_capacity, values, sizeof(double),
-                      "bodies", error));
-    for (int q = 0; q < modes->cluster_count; ++q) {
-        const sk_mode_cluster *cluster = &modes->clusters[q];
-        const int n = size_of(modes, cluster);
-        for (int i = 0; i < n; ++i)
-            find_column(modes, cluster, modes->bodies_of[cluster->first_body + i / modes->rank], i % modes->rank,
-                        solver->p, modes->factor + cluster->matrix + (size_t)i * (size_t)n);
-        factorise(modes->factor + cluster->matrix, n);
-    }
-    return SELKIE_OK;
+    SK_TRY(find_space(solver, map, local, error));
+    return fill(solver, threads, error);
 }
 
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
 {
-    for (int i = 0; i < 4; ++i)
-        sk_release(memory, modes->memory[i].data);
+    for (int i = 0; i < 2; ++i) {
+        sk_mode_list *list = i ? &modes->space : &modes->flux;
+        sk_release(memory, list->cell);
+        sk_release(memory, list->body);
+        sk_release(memory, list->values);
+        sk_release(memory, list->by_cell);
+        sk_release(memory, list->at);
+        sk_release(memory, list->order);
+        sk_release(memory, list->cell_first);
+    }
+    sk_release(memory, modes->memory.data);
+    sk_release(memory, modes->thread_memory.data);
     sk_release(memory, modes->cells);
-    sk_release(memory, modes->flux.entries);
-    sk_release(memory, modes->flux.first);
-    sk_release(memory, modes->space.entries);
-    sk_release(memory, modes->space.first);
+    sk_release(memory, modes->beside);
+    sk_release(memory, modes->image);
+    sk_release(memory, modes->pairs);
+    sk_release(memory, modes->by_mover);
     sk_release(memory, modes->factor);
-    sk_release(memory, modes->at_cells);
     *modes = (sk_modes){0};
 }

@@ -3,6 +3,7 @@
 #define SK_LINALG_SOLVER_H
 
 #include "base/simd.h"
+#include "linalg/modes_kernels.h"
 #include "linalg/multigrid.h"
 
 enum { SK_BLOCK_WORDS = SK_BLOCK_CELLS / 64 };
@@ -78,43 +79,57 @@ typedef struct sk_mode_cell {
     size_t at; /* in the fields of level 0 */
     size_t beside[2 * SELKIE_DIM];
     float face[2 * SELKIE_DIM]; /* coefficients of its faces */
-    float excess;
+    float diagonal;
 } sk_mode_cell;
 
-/* Values of a body's modes in a cell. */
-typedef struct sk_mode_entry {
-    int32_t cell, body;
-    float value[SK_POISSON_MODES];
-} sk_mode_entry;
+enum { SK_MODES_RINGS = 4 };
 
-/* Entries in the order of the bodies. */
+/* Values of the modes in cells, in the order of the bodies. */
 typedef struct sk_mode_list {
     size_t count;
-    sk_mode_entry *entries;
-    size_t *first; /* [bodies + 1] */
-    size_t capacity, first_capacity;
+    int32_t *cell, *body;            /* [count] */
+    size_t *at;                      /* [count] of the cell in the fields of level 0 */
+    float (*values)[SK_MODES_WIDE];  /* [count] */
+    float (*by_cell)[SK_MODES_WIDE]; /* [count] the values in the order of the cells */
+    size_t *first;                   /* [bodies + 1] */
+    size_t cell_count;
+    size_t *cell_first; /* [cell_count + 1] into order */
+    uint32_t *order;    /* [count] the entries by cell */
+    size_t capacity[6], cell_first_capacity;
 } sk_mode_list;
 
-/* Bodies whose modes touch: the deflation couples them. */
-typedef struct sk_mode_cluster {
-    int body_count, first_body; /* into bodies_of */
-    size_t matrix;              /* offset of its factor, (body_count * rank)^2 values */
-} sk_mode_cluster;
+/* Entries of a body up to each ring of cells around it. */
+typedef struct sk_mode_rings {
+    int count;
+    size_t end[SK_MODES_RINGS + 1];
+} sk_mode_rings;
+
+/* The flux of a moving body in the deflated space of another: W^T Z. */
+typedef struct sk_mode_pair {
+    int32_t mover, body;
+    double flux[SK_MODES_WIDE][SK_MODES_WIDE];
+} sk_mode_pair;
 
 /* Rigid bodies in the system: see poisson_modes_dim.c. */
 typedef struct sk_modes {
     int body_count, rank; /* body_count 0 = none */
     const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES];
     size_t cell_count, cell_capacity;
-    sk_mode_cell *cells;
-    sk_mode_list flux, space; /* W, and the deflated space Z */
-    int cluster_count;
-    sk_mode_cluster *clusters;                  /* [bodies] */
-    int32_t *cluster_of, *bodies_of, *place_of; /* [bodies]; bodies_of lists them by cluster */
-    double *factor, *sums, *moved, *columns;    /* sums has room for two vectors */
-    double *at_cells;                           /* [5 cells] */
-    size_t factor_capacity, at_cells_capacity;
-    sk_scratch memory[4];
+    sk_mode_cell *cells;               /* those of W come first */
+    sk_mode_list flux, space;          /* W, and the deflated space Z */
+    float (*image)[SK_MODES_WIDE];     /* [space.count] A Z */
+    int32_t (*beside)[2 * SELKIE_DIM]; /* [space.count] places of the neighbours in the list of the same body */
+    float (*rounded)[SK_MODES_WIDE];   /* [bodies] velocities of the modes */
+    sk_mode_rings *rings;              /* [bodies] */
+    sk_mode_pair *pairs;
+    size_t *pair_first, *mover_first; /* [bodies + 1] pairs of a body; of a mover, into by_mover */
+    uint32_t *by_mover;
+    int32_t *body_at, *place_of;   /* [bodies] the order of the rows of E */
+    int32_t *first_at, *least_at;  /* [bodies] first place that a body's rows reach; scratch */
+    size_t *row_first, *row_start; /* [rows] first column, and place in the factor */
+    double *factor, *sums, *moved, *wanted, *residual, *ordered; /* [rows] but for the factor */
+    size_t image_capacity, beside_capacity, pair_capacity, by_mover_capacity, factor_capacity;
+    sk_scratch memory, thread_memory;
 } sk_modes;
 
 struct sk_poisson_solver {
@@ -146,14 +161,32 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
 void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
 
 /* --- poisson_modes_dim.c: rigid bodies in the system --- */
-selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, selkie_error *error);
+selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
+                                  selkie_error *error);
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory);
-/* y += factor W R W^T x; returns x W R W^T x. */
-double SK_DIM(sk_modes_apply)(sk_modes *modes, const float *x, float *y, double factor);
-/* The best start in the space of the modes for the residual r: x += W E^-1 W^T r. */
-void SK_DIM(sk_modes_start)(sk_modes *modes, const float *r, float *x);
+/* All threads of the team call these. They wait for each other at the end.
+ * y += factor W R W^T x; returns x W R W^T x. */
+double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor);
+/* The best start in the space of the modes for the residual r: x += Z E^-1 Z^T r. */
+void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float *x);
 /* Deflates z = M r; returns the change of r.z. */
-double SK_DIM(sk_modes_deflate)(sk_modes *modes, const float *r, float *z);
+double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z);
+
+/* --- poisson_modes_space_dim.c: the cells of the bodies --- */
+/* W in the order of the bodies, from entries in the order of the cells. `map` gets the numbers of the cells, plus 1. */
+selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, int32_t *map,
+                                       selkie_error *error);
+/* Lists the cells of a body: those of W, then some rings around them. `local` has the places of the cells in the
+ * list of this body, plus 1, and is 0 again at the end. */
+selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int rings, int32_t *map, int32_t *local,
+                                       selkie_error *error);
+/* The entries of a list by cell; those of a cell follow the bodies. Cells up to `cell_count` have entries. */
+selkie_code SK_DIM(sk_modes_order_by_cell)(sk_memory *memory, sk_mode_list *list, size_t cell_count,
+                                           selkie_error *error);
+/* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 3 (entries + 1) vectors. */
+void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE]);
+/* Natural index of a cell from its index in the split layout. */
+int SK_DIM(sk_modes_natural_index)(int split);
 
 /* --- poisson_tuned_dim.c, poisson_plain_dim.c: the arithmetic --- */
 extern const sk_poisson_operations SK_DIM(sk_poisson_operations_tuned), SK_DIM(sk_poisson_operations_plain);

@@ -37,6 +37,7 @@ typedef struct sk_stress_system {
     const float *target[3];  /* u*; not read where the mass is 0 */
     float *velocity[3];      /* in: the start, and given velocities; out: u at the unknowns */
     float *push[3];          /* out: minus the normal stress of each cell along an axis; NULL = not wanted */
+    uint8_t *solved[3];      /* out: 1 at the unknowns, else 0; NULL = not wanted */
 } sk_stress_system;
 
 typedef struct sk_stress_options {

@@ -333,6 +333,8 @@ static void store_block(const sk_stress_system *system, const sk_stress_level *l
             const int32_t number = level->index[a][here];
             if (number != level->count)
                 system->velocity[a][here] = (float)x[number];
+            if (system->solved[a])
+                system->solved[a][here] = number != level->count;
         }
 }
 

@@ -109,6 +109,9 @@ typedef struct sk_method {
     void (*statistics)(const sk_step *step, selkie_statistics *statistics); /* fills its columns */
     /* Pressure (component -1, Pa) or velocity (m/s) at a point (m), for methods that do not keep them on the grid. */
     double (*value_at)(const sk_step *step, const double at[3], int component);
+    /* The picture of a field that moves along, [height][width][3] in sRGB, top row first. Without pixels: its width and
+     * height alone, 0 where there is none. */
+    void (*paint)(const sk_step *step, int size[2], uint8_t *pixels);
     /* Force of the liquid (N) on "walls", an obstacle or a body, and its torque (N m) about a point (m); returns 0 for
      * a name that it does not measure. */
     int (*force_on)(const sk_step *step, const char *name, const double about[3], double force[3], double torque[3]);

@@ -49,7 +49,7 @@ static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f},
 
 static int wants_scale(const flat_picture *f)
 {
-    return f->options->label && f->image->width >= 240 && f->options->color != SELKIE_COLOR_ROLE &&
+    return f->options->label && !f->options->dye && f->image->width >= 240 && f->options->color != SELKIE_COLOR_ROLE &&
            f->options->color != SELKIE_COLOR_MATERIAL && f->options->color != SELKIE_COLOR_TEMPERATURE;
 }
 

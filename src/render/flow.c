@@ -97,30 +97,45 @@ static int value_at(const sk_flow *f, const float x[2], float *value)
     return v.best < INFINITY;
 }
 
+/* The colour of the dye's own picture at a point. */
+static vec3 picture_color(const sk_flow *f, const float at[2])
+{
+    const sk_image *dye = f->view.options->dye;
+    const double *low = f->view.stage->low, *high = f->view.stage->high;
+    int x = (int)((at[0] - (float)low[0]) / (float)(high[0] - low[0]) * (float)dye->width);
+    int y = (int)(((float)high[1] - at[1]) / (float)(high[1] - low[1]) * (float)dye->height);
+    x = x < 0 ? 0 : x < dye->width ? x : dye->width - 1;
+    y = y < 0 ? 0 : y < dye->height ? y : dye->height - 1;
+    const uint8_t *p = dye->pixels + 3 * ((size_t)y * (size_t)dye->width + (size_t)x);
+    return v3((float)p[0] / 255.0f, (float)p[1] / 255.0f, (float)p[2] / 255.0f);
+}
+
 static void dye_row(const sk_flow *f, int y)
 {
-    enum { SAMPLES = 2 }; /* along each side of a pixel */
     const sk_flat_view *v = &f->view;
+    const int samples = v->options->dye ? 3 : 2; /* along each side of a pixel */
     const float *low = (const float[2]){(float)v->stage->low[0], (float)v->stage->low[1]},
                 *high = (const float[2]){(float)v->stage->high[0], (float)v->stage->high[1]};
     for (int x = 0; x < v->image->width; x++) {
         vec3 sum = {0.0f, 0.0f, 0.0f};
         float cover = 0.0f;
-        for (int s = 0; s < SAMPLES * SAMPLES; s++) {
-            const float at[2] = {low[0] + ((float)x + ((float)(s % SAMPLES) + 0.5f) / SAMPLES - v->left) / v->scale,
-                                 high[1] - ((float)y + ((float)(s / SAMPLES) + 0.5f) / SAMPLES - v->top) / v->scale};
+        for (int s = 0; s < samples * samples; s++) {
+            const float at[2] = {
+                low[0] + ((float)x + ((float)(s % samples) + 0.5f) / (float)samples - v->left) / v->scale,
+                high[1] - ((float)y + ((float)(s / samples) + 0.5f) / (float)samples - v->top) / v->scale};
             if (at[0] < low[0] || at[0] > high[0] || at[1] < low[1] || at[1] > high[1])
                 continue;
-            float value;
-            if (!value_at(f, at, &value))
+            float value = 0.0f;
+            if (!v->options->dye && !value_at(f, at, &value))
                 continue;
-            const vec3 color = sk_stage_speed_color(v->options->color, value, v->speed_scale);
+            const vec3 color =
+                v->options->dye ? picture_color(f, at) : sk_stage_speed_color(v->options->color, value, v->speed_scale);
             sum = v3(sum.x + color.x, sum.y + color.y, sum.z + color.z);
             cover += 1.0f;
         }
         if (cover > 0.0f)
             sk_image_blend(v->image, x, y, v3(sum.x / cover, sum.y / cover, sum.z / cover),
-                           cover / (SAMPLES * SAMPLES));
+                           cover / (float)(samples * samples));
     }
 }
 

@@ -1,7 +1,8 @@
 /* 2D pictures of the flow that the particles carry: dye, streamlines, line integral convolution.
  *
- * Dye gives every point the colour of the nearest particle: its edges stay sharp, and filaments are as thin as the
- * distance between particles. The other two sample the particles' velocities to a grid and follow it.
+ * Dye shows the picture of a field of dye where there is one. Otherwise it gives every point the colour of the nearest
+ * particle: its edges stay sharp, and filaments are as thin as the distance between particles. The other two sample the
+ * particles' velocities to a grid and follow it.
  */
 #ifndef SK_RENDER_FLOW_H
 #define SK_RENDER_FLOW_H

@@ -9,6 +9,25 @@
 #include "defs/relative.h"
 #include "defs/structs.h"
 #include "render/picture.h"
+#include "world/world_internal.h"
+
+/* The dye of a world; without pixels where it has none. */
+static selkie_code paint_dye(const selkie_world *world, sk_image *image, selkie_error *error)
+{
+    memset(image, 0, sizeof *image);
+    for (int m = 0; m < world->methods.count; m++) {
+        const sk_method *method = world->methods.methods[m];
+        int size[2] = {0, 0};
+        if (method->paint)
+            method->paint(&world->step, size, NULL);
+        if (size[0] > 0 && size[1] > 0) {
+            SK_TRY(sk_image_create(image, size[0], size[1], error));
+            method->paint(&world->step, size, image->pixels);
+            return SELKIE_OK;
+        }
+    }
+    return SELKIE_OK;
+}
 
 /* Draws in coordinates relative to domain.origin, as the world's particles are. */
 static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk_image *image, selkie_error *error)
@@ -72,7 +91,12 @@ static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk
     options.bodies = bodies;
 
     /* The picture. */
-    const selkie_code code = sk_picture_draw(stage, &particles, &options, image, error);
+    sk_image dye = {0};
+    selkie_code code = options.style == SELKIE_STYLE_DYE ? paint_dye(world, &dye, error) : SELKIE_OK;
+    options.dye = dye.pixels ? &dye : NULL;
+    if (code == SELKIE_OK)
+        code = sk_picture_draw(stage, &particles, &options, image, error);
+    sk_image_free(&dye);
     sk_release(NULL, bodies);
     sk_stage_destroy(stage);
     return code;
@@ -104,6 +128,31 @@ selkie_code selkie_world_picture(const selkie_world *world, selkie_picture *pict
     SK_TRY(draw_world(world, &image, error));
     *picture = (selkie_picture){image.width, image.height, image.pixels};
     return SELKIE_OK;
+}
+
+static selkie_code need_dye(const selkie_world *world, sk_image *image, selkie_error *error)
+{
+    SK_TRY(paint_dye(world, image, error));
+    return image->pixels ? SELKIE_OK
+                         : sk_fail(error, SELKIE_ERROR_INPUT, "reduced.dye: the scene has none, or no dye has begun");
+}
+
+selkie_code selkie_world_dye(const selkie_world *world, selkie_picture *picture, selkie_error *error)
+{
+    sk_image image;
+    memset(picture, 0, sizeof *picture);
+    SK_TRY(need_dye(world, &image, error));
+    *picture = (selkie_picture){image.width, image.height, image.pixels};
+    return SELKIE_OK;
+}
+
+selkie_code selkie_write_dye(const selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_image image;
+    SK_TRY(need_dye(world, &image, error));
+    const selkie_code code = sk_image_write_png(&image, path, error);
+    sk_image_free(&image);
+    return code;
 }
 
 void selkie_picture_free(selkie_picture *picture)

@@ -58,6 +58,7 @@ typedef struct sk_picture_options {
     int body_count; /*     of `bodies`; other bodies are drawn at their initial poses */
     const struct sk_picture_body *bodies;
     const sk_picture_foam *foam; /* NULL = none; 3D only */
+    const sk_image *dye;         /* style dye in 2D: what the dye of the domain looks like; NULL = by the particles */
     int preview;                 /*     3D: a quick look, without rays */
     double shutter;              /* s   3D: how long the picture is exposed; what moves is blurred. 0 = not at all */
     double cut[4];      /*     3D: unit normal n and offset d (m); liquid and obstacles where n x > d are left out.

@@ -12,12 +12,14 @@
 #include "base/timer.h"
 #include "defs/motion_file.h"
 #include "defs/relative.h"
+#include "geom/picture_file.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "io/particles_file.h"
 #include "io/table_file.h"
 #include "render/film.h"
 #include "render/picture.h"
+#include "world/scene_changes.h"
 
 enum { path_size = 4096 };
 
@@ -113,6 +115,29 @@ static int up_to_date(const run_renderer *r, const char *particles, const char *
     sk_picture_size(r->stage, &r->picture, &wanted_width, &wanted_height);
     return sk_image_png_size(picture, &width, &height, NULL) == SELKIE_OK && width == wanted_width &&
            height == wanted_height;
+}
+
+/* The step of a frame, from the table of the bodies; -1 if it is not there. */
+static int64_t step_of_frame(const run_renderer *r, int64_t frame)
+{
+    const double *frames = r->bodies ? sk_table_column(r->bodies, "frame") : NULL,
+                 *steps = r->bodies ? sk_table_column(r->bodies, "step") : NULL;
+    for (int64_t row = 0; frames && steps && row < r->bodies->row_count; ++row)
+        if (frames[row] == (double)frame)
+            return (int64_t)steps[row];
+    return -1;
+}
+
+/* Bodies and obstacles that came or went before a frame. Frames are drawn in their order. */
+static selkie_code change_solids(run_renderer *r, int64_t frame, selkie_error *error)
+{
+    int changed;
+    SK_TRY(sk_scene_change_solids(r->scene, step_of_frame(r, frame), &changed, error));
+    if (!changed)
+        return SELKIE_OK;
+    sk_stage_destroy(r->stage);
+    r->stage = NULL;
+    return sk_stage_create(r->scene, &r->stage, error);
 }
 
 /* The bodies of a frame, from their table; bodies that it lacks keep the poses of the scene. */
@@ -212,6 +237,25 @@ static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file
     return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", path);
 }
 
+/* Name of the picture of a frame's dye, which need not exist. */
+static selkie_code dye_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
+{
+    char frames[path_size];
+    SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
+    return sk_numbered_path(path, path_size, frames, SK_DYE_PREFIX, frame, ".png", error);
+}
+
+static selkie_code read_dye(const run_renderer *r, const sk_numbered_file *file, sk_picture_data *dye,
+                            selkie_error *error)
+{
+    char path[path_size];
+    memset(dye, 0, sizeof *dye);
+    SK_TRY(dye_path(r, file->number, path, error));
+    if (r->picture.style != SELKIE_STYLE_DYE || !sk_file_exists(path))
+        return SELKIE_OK;
+    return sk_picture_read(path, path, NULL, dye, error);
+}
+
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
@@ -257,12 +301,18 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
         options.foam = &whitewater;
     }
     sk_image image;
-    selkie_code code = sk_picture_draw(r->stage, &particles, &options, &image, error);
+    sk_picture_data dye;
+    selkie_code code = read_dye(r, file, &dye, error);
+    const sk_image dyed = {dye.width, dye.height, dye.rgb};
+    options.dye = dye.rgb ? &dyed : NULL;
+    if (!code)
+        code = sk_picture_draw(r->stage, &particles, &options, &image, error);
     if (!code) {
         code = sk_image_write_png_at(&image, picture, options.preview ? 1 : 4,
                                      options.threads > 0 ? options.threads : omp_get_max_threads(), error);
         sk_image_free(&image);
     }
+    sk_picture_free(&dye);
     sk_particles_data_free(data);
     sk_particles_data_free(foam);
     return code;
@@ -283,13 +333,17 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         const sk_numbered_file *file = &r->frames.files[i];
         SK_TRY(sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, file->number, ".png", error));
         double start = sk_wall_ms();
-        char foam[path_size], droplets[path_size];
+        char foam[path_size], droplets[path_size], dye[path_size];
         SK_TRY(foam_path(r, file->number, foam, error));
+        SK_TRY(dye_path(r, file->number, dye, error));
         SK_TRY(droplets_path(r, file->number, droplets, error));
         int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path)) &&
-                   (!sk_file_exists(droplets) || up_to_date(r, droplets, path));
-        if (!skip)
+                   (!sk_file_exists(droplets) || up_to_date(r, droplets, path)) &&
+                   (!sk_file_exists(dye) || up_to_date(r, dye, path));
+        if (!skip) {
+            SK_TRY(change_solids(r, file->number, error));
             SK_TRY(draw_frame(r, file, path, error));
+        }
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};
         SK_TRY(report(r, &progress, error));
     }
@@ -346,13 +400,14 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
                        path);
 
     /* Poses of bodies. */
-    if (r->scene->body_count) {
+    const int most_bodies = r->scene->body_count + r->scene->change_count;
+    if (most_bodies) {
         SK_TRY(join_path(path, r->folder, "bodies.csv", error));
         if (sk_file_exists(path))
             SK_TRY(sk_table_read(path, &r->bodies, error));
-        r->poses = sk_allocate_zeroed(NULL, ((size_t)r->scene->body_count + 1) * sizeof *r->poses);
+        r->poses = sk_allocate_zeroed(NULL, ((size_t)most_bodies + 1) * sizeof *r->poses);
         if (!r->poses)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, r->scene->body_count);
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, most_bodies);
     }
 
     /* Stage and options. */

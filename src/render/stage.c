@@ -67,14 +67,17 @@ static float natural_speed(const sk_stage *stage)
     return (float)(0.7 * sqrt(2 * sqrt(g) * height));
 }
 
-static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
+/* Obstacle or body `index`, or the obstacle's image that lies `image` from it. */
+static selkie_code make_solid(sk_stage *stage, int index, const double image[3], sk_stage_solid *solid,
+                              selkie_error *error)
 {
     const selkie_scene *scene = stage->scene;
-    sk_stage_solid *solid = &stage->solids[index];
     char what[64];
     double up[3], low[3], high[3];
     int body = index - scene->obstacle_count;
     solid->def = body < 0 ? &scene->obstacles[index] : NULL;
+    solid->owner = index;
+    memcpy(solid->image, image, sizeof solid->image);
     selkie_scene_up(scene, up);
     snprintf(what, sizeof what, "%s[%d].shape", body < 0 ? "obstacles" : "bodies", body < 0 ? index : body);
     const selkie_shape *def = body < 0 ? &solid->def->shape : &scene->bodies[body].shape;
@@ -92,10 +95,34 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
      * solids are clipped in their initial pose and need a larger box. */
     double room = body >= 0 || sk_obstacle_moves(solid->def) ? stage->diagonal : 1e-3 * stage->diagonal;
     for (int a = 0; a < 3; ++a) {
-        low[a] = stage->low[a] - room;
-        high[a] = stage->high[a] + room;
+        low[a] = stage->low[a] - image[a] - room;
+        high[a] = stage->high[a] - image[a] + room;
     }
     return sk_shape_triangles(solid->shape, low, high, &solid->triangle_count, &solid->points, error);
+}
+
+/* Images of the obstacles beyond periodic sides, as in the grid: an obstacle that spans an axis has none along it. */
+static selkie_code make_images(sk_stage *stage, selkie_error *error)
+{
+    const selkie_scene *scene = stage->scene;
+    for (int o = 0; o < scene->obstacle_count && scene->domain.periodic; o++)
+        for (int n = 0; n < 27; n++) {
+            const int moves = sk_obstacle_moves(&scene->obstacles[o]);
+            const int side[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+            double image[3], low[3], high[3];
+            int wanted = n != 13;
+            sk_shape_bounds(stage->solids[o].shape, low, high);
+            for (int a = 0; a < 3; a++) {
+                const int spans = low[a] <= stage->low[a] && high[a] >= stage->high[a];
+                image[a] = side[a] * (stage->high[a] - stage->low[a]);
+                wanted &= !side[a] || (a < stage->dimension && scene->domain.periodic >> a & 1 && !spans);
+                wanted &= moves || (low[a] + image[a] <= stage->high[a] && high[a] + image[a] >= stage->low[a]);
+            }
+            if (!wanted)
+                continue;
+            SK_TRY(make_solid(stage, o, image, &stage->solids[stage->solid_count++], error));
+        }
+    return SELKIE_OK;
 }
 
 selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie_error *error)
@@ -104,7 +131,8 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     SK_TRY(selkie_scene_check(scene, error));
     sk_stage *stage = sk_allocate_zeroed(NULL, sizeof *stage);
     const int solid_count = scene->obstacle_count + scene->body_count;
-    sk_stage_solid *solids = stage ? sk_allocate_zeroed(NULL, ((size_t)solid_count + 1) * sizeof *solids) : NULL;
+    const int most = solid_count + (scene->domain.periodic ? 26 * scene->obstacle_count : 0);
+    sk_stage_solid *solids = stage ? sk_allocate_zeroed(NULL, ((size_t)most + 1) * sizeof *solids) : NULL;
     if (!solids) {
         sk_release(NULL, stage);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles", solid_count);
@@ -131,12 +159,15 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
 
     /* Surroundings and solids. */
     selkie_code code = SELKIE_OK;
+    static const double here[3] = {0, 0, 0};
     if (stage->dimension == 3 && scene->render.environment && scene->render.environment[0])
         code = sk_environment_read(scene->render.environment, scene->folder, &stage->environment, error);
     for (int i = 0; i < solid_count && !code; ++i) {
-        code = make_solid(stage, i, error);
+        code = make_solid(stage, i, here, &stage->solids[i], error);
         stage->solid_count = i + 1;
     }
+    if (!code)
+        code = make_images(stage, error);
     if (code) {
         sk_stage_destroy(stage);
         return code;
@@ -164,6 +195,8 @@ void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *o
     int body = solid - stage->scene->obstacle_count;
     if (s->def) {
         sk_pose_at(s->def, isfinite(options->time) ? options->time : 0, pose);
+        for (int a = 0; a < 3; ++a)
+            pose->translation[a] += s->image[a];
         return;
     }
     sk_pose_identity(pose);
@@ -208,7 +241,7 @@ selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *
                 to[a] = (float)world[a];
         }
         for (size_t t = 0; t < stage->solids[i].triangle_count; ++t)
-            *owner++ = i;
+            *owner++ = stage->solids[i].owner;
     }
     return SELKIE_OK;
 }

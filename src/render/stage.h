@@ -8,6 +8,8 @@
 
 typedef struct sk_stage_solid {
     const selkie_obstacle_def *def; /* NULL for a body */
+    int owner;                      /* the solid itself, or the obstacle that this one is an image of */
+    double image[3];                /* m  from the obstacle to its image beyond a periodic side */
     double center[3];               /* m  of mass, of a body as drawn */
     sk_shape *shape;
     size_t triangle_count; /* in 2D segments */
@@ -28,7 +30,7 @@ struct sk_stage {
     float speed_scale;          /* m/s; 0 = unknown */
     sk_environment environment; /* in place of the sky */
     int solid_count;
-    sk_stage_solid *solids; /* obstacles, then bodies */
+    sk_stage_solid *solids; /* obstacles, then bodies, then images of obstacles beyond periodic sides */
 };
 
 /* Camera of a picture. */

@@ -39,6 +39,44 @@ static int find_elsewhere(const sk_struct *type, const char *key, sk_path *path)
     return 0;
 }
 
+/* The path of what other programs call `key`; NULL if it is no such word. */
+static const char *find_synonym(const char *key)
+{
+    static const char *const words[][2] = {{"duration", "time.end"},
+                                           {"end_time", "time.end"},
+                                           {"stop", "time.end"},
+                                           {"dt", "time.step"},
+                                           {"timestep", "time.step"},
+                                           {"time_step", "time.step"},
+                                           {"frame_rate", "time.fps"},
+                                           {"framerate", "time.fps"},
+                                           {"dx", "domain.cell_size"},
+                                           {"voxel_size", "domain.cell_size"},
+                                           {"spacing", "domain.cell_size"},
+                                           {"bounds", "domain.size"},
+                                           {"fluid", "liquids"},
+                                           {"fluids", "liquids"},
+                                           {"liquid", "liquids"},
+                                           {"water", "liquids"},
+                                           {"collider", "obstacles"},
+                                           {"colliders", "obstacles"},
+                                           {"solids", "obstacles"},
+                                           {"emitter", "sources"},
+                                           {"emitters", "sources"},
+                                           {"inflow", "sources"},
+                                           {"outflow", "drains"},
+                                           {"rigid_bodies", "bodies"},
+                                           {"nu", "viscosity"},
+                                           {"mu", "dynamic_viscosity"},
+                                           {"rho", "materials[0].density"},
+                                           {"sigma", "surface_tension"},
+                                           {"g", "gravity"}};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (strcmp(words[w][0], key) == 0)
+            return words[w][1];
+    return NULL;
+}
+
 char *sk_suggest_key(const sk_struct *type, int variant, const char *key, char *buffer, size_t size)
 {
     const char *nearest = NULL;
@@ -51,9 +89,12 @@ char *sk_suggest_key(const sk_struct *type, int variant, const char *key, char *
             nearest = field->key;
         }
     }
+    const char *synonym = find_synonym(key);
     sk_path path = {0};
     if (nearest)
         snprintf(buffer, size, "; did you mean \"%s\"?", nearest);
+    else if (synonym)
+        snprintf(buffer, size, "; did you mean \"%s\"?", synonym);
     else if (find_elsewhere(&sk_scene_struct, key, &path))
         snprintf(buffer, size, "; did you mean \"%.150s\"?", path.text);
     else

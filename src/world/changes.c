@@ -15,6 +15,7 @@
 #include "geom/shape.h"
 #include "rigid/rigid.h"
 #include "world/change_bodies.h"
+#include "world/scene_changes.h"
 #include "world/world_internal.h"
 
 static const double degrees_per_radian = 57.295779513082320877;
@@ -146,6 +147,32 @@ static selkie_code set_gravity(selkie_scene *scene, const double gravity[3], sel
     return SELKIE_OK;
 }
 
+/* Adds a dye that begins now. What has been dyed keeps its colour, so a dye of the same name is not replaced: it ends.
+ */
+static selkie_code add_dye(selkie_scene *scene, const scene_list *list, const selkie_dye_def *dye, double time,
+                           selkie_error *error)
+{
+    selkie_dye_def *dyes = (selkie_dye_def *)scene->reduced.dye;
+    if (*list->count >= SK_MAX_DYES)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "changes: the scene has %d dyes already, at most %d", *list->count,
+                       SK_MAX_DYES);
+    for (int n = 0; dye->name && *dye->name && n < *list->count; n++)
+        if (dyes[n].name && strcmp(dyes[n].name, dye->name) == 0 && dyes[n].end > time)
+            dyes[n].end = time;
+    selkie_dye_def *longer = sk_pool_take(scene->owned, ((size_t)*list->count + 1) * sizeof *longer);
+    if (!longer)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
+    if (*list->count)
+        memcpy(longer, dyes, (size_t)*list->count * sizeof *longer);
+    longer[*list->count] = *dye;
+    longer[*list->count].start = fmax(dye->start, time);
+    scene->reduced.dye = longer;
+    scene->reduced.dye_count++;
+    return sk_struct_own(scene->owned, list->type, &longer[scene->reduced.dye_count - 1])
+               ? SELKIE_OK
+               : sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
+}
+
 /* Makes a change that happens at `time` (s) in an own scene. Changes of the state leave the scene as it is. */
 static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, double time, selkie_error *error)
 {
@@ -183,6 +210,9 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
         list = (scene_list){&scene->reduced.excite, &scene->reduced.excite_count, &sk_excite_struct, "excitation"};
         element = &change->excite;
         break;
+    case SELKIE_CHANGE_DYE:
+        list = (scene_list){&scene->reduced.dye, &scene->reduced.dye_count, &sk_dye_struct, "dye"};
+        return add_dye(scene, &list, &change->dye, time, error);
     default:
         return SELKIE_OK;
     }
@@ -196,12 +226,29 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
     return SELKIE_OK;
 }
 
+selkie_code sk_scene_change_solids(selkie_scene *scene, int64_t step, int *changed, selkie_error *error)
+{
+    *changed = 0;
+    while (scene->change_count && scene->changes->step < step) {
+        const selkie_change_def *change = scene->changes;
+        const int removes = change->kind == SELKIE_CHANGE_REMOVE &&
+                            (change->list == SELKIE_LIST_BODIES || change->list == SELKIE_LIST_OBSTACLES);
+        if (removes || change->kind == SELKIE_CHANGE_BODY || change->kind == SELKIE_CHANGE_OBSTACLE) {
+            SK_TRY(edit(scene, change, 0.0, error)); /* their time does not matter */
+            *changed = 1;
+        }
+        scene->changes++;
+        scene->change_count--;
+    }
+    return SELKIE_OK;
+}
+
 /* Can the change be made in place, without building the world anew? */
 static int is_small(const selkie_world *world, const selkie_change_def *change)
 {
     const sk_solids *solids = &world->step.solids;
     if (change->kind == SELKIE_CHANGE_GRAVITY || change->kind == SELKIE_CHANGE_FORCE ||
-        change->kind == SELKIE_CHANGE_EXCITE)
+        change->kind == SELKIE_CHANGE_EXCITE || change->kind == SELKIE_CHANGE_DYE)
         return 1;
     if (change->kind == SELKIE_CHANGE_REMOVE)
         return change->list == SELKIE_LIST_FORCES;

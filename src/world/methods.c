@@ -15,6 +15,7 @@
 #include "methods/particle_forces/particle_forces.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
+#include "methods/reduced/dye.h"
 #include "methods/reduced/reduced.h"
 #include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
@@ -54,6 +55,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_rigid_liquid,
     &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_dye,
     &sk_method_mpm,
     &sk_method_rest_shape,
     &sk_method_fitted,
@@ -154,6 +156,33 @@ static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_s
         for (int p = own_begin; def->again && p < world->phase_count; p++)
             if (strcmp(world->phases[p].name, def->again_from) == 0)
                 phase->again_from = p;
+    }
+    return SELKIE_OK;
+}
+
+/* Does a method have a phase with a CUDA form, or none at all? Phases of methods that have some depend on the world. */
+static const char *phase_without_gpu(const sk_method *method, int dimension)
+{
+    for (int p = 0; p < SK_METHOD_MAX_PHASES && method->phases[p].name; p++)
+        if (sk_cuda_phase(method->name, method->phases[p].name, dimension))
+            return NULL;
+    return method->phases[0].name;
+}
+
+selkie_code sk_methods_check_gpu(const selkie_scene *scene, selkie_error *error)
+{
+    const sk_method *chosen[SK_STEP_MAX_METHODS];
+    sk_cuda_info info;
+    SK_TRY(sk_cuda_find(&info, error));
+    SK_TRY(sk_cuda_check(scene, error));
+    const sk_method_list list = sk_choose_methods(sk_all_methods(), scene, chosen);
+    for (int m = 0; m < list.count; m++) {
+        const char *phase = phase_without_gpu(list.methods[m], scene->domain.dimension);
+        if (phase)
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "backend: \"cuda\" cannot run this scene: the phase \"%s\" (%s) has no cuda form; use "
+                           "\"tuned\"",
+                           phase, list.methods[m]->name);
     }
     return SELKIE_OK;
 }

@@ -180,13 +180,6 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
 
 /* --- Creation --- */
 
-/* Is there a GPU that can run the scene? */
-static int can_use_gpu(const selkie_scene *scene)
-{
-    sk_cuda_info info;
-    return sk_cuda_is_built() && sk_cuda_check(scene, NULL) == SELKIE_OK && sk_cuda_find(&info, NULL) == SELKIE_OK;
-}
-
 static void set_constants(selkie_world *world, const selkie_world_options *options, double cell_size)
 {
     sk_step *step = &world->step;
@@ -197,7 +190,7 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
     step->backend = backend == SELKIE_BACKEND_PLAIN  ? SK_BACKEND_PLAIN
                     : backend == SELKIE_BACKEND_CUDA ? SK_BACKEND_CUDA
                                                      : SK_BACKEND_TUNED;
-    if (backend == SELKIE_BACKEND_AUTO && can_use_gpu(scene))
+    if (backend == SELKIE_BACKEND_AUTO && sk_methods_check_gpu(scene, NULL) == SELKIE_OK)
         step->backend = SK_BACKEND_CUDA;
     step->dimension = scene->domain.dimension;
     step->particles_per_cell = sk_scene_particles_per_cell(scene);

@@ -55,6 +55,8 @@ sk_method_list sk_all_methods(void);
 sk_method_list sk_choose_methods(sk_method_list from, const selkie_scene *scene, const sk_method **chosen);
 int sk_methods_need(sk_method_list list, const selkie_scene *scene);
 uint64_t sk_methods_fields(sk_method_list list);
+/* Can a GPU that is here run the scene? Fails with one line that says why not. */
+selkie_code sk_methods_check_gpu(const selkie_scene *scene, selkie_error *error);
 /* The phases of the world's methods, in the order of a step. */
 selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
 /* Creates a world with the given methods; selkie_world_create passes all of them. */

@@ -20,4 +20,13 @@ expect "a basis of another domain" 2 'is for 1 x 1 m and 64 x 64 cells' check re
 head -c 5000 jet.basis >cut.basis
 expect "a basis that is cut off" 2 'is cut off' check reduced/jet_small --set reduced.drawn=[] \
     --set reduced.excite=[] --set "reduced.basis=$work/cut.basis"
+cp jet.basis wrong.basis
+printf x | dd of=wrong.basis bs=1 seek=9000 conv=notrunc 2>/dev/null
+expect "bodies that overlap" 2 'overlaps bodies\[0\]' check reduced/game --set bodies[0].shape.center=[0.509,0.33]
+expect "a basis with a wrong byte" 2 'checksum is wrong' check reduced/jet_small --set reduced.drawn=[] \
+    --set reduced.excite=[] --set "reduced.basis=$work/wrong.basis"
+check "a run with dye" "$selkie" run reduced/jet_small -j 1 -q --end 0.1 --out dyed --set render.style=dye \
+    --set 'reduced.dye=[{"shape":{"type":"box","min":[0,0],"max":[0.5,1]}}]'
+check "its pictures" "$selkie" render dyed -q --no-film --width 200
+[ -s dyed/frames/dye_0003.png ] && [ -s dyed/pictures/frame_0003.png ] && good "they are there" || bad "no pictures"
 finish

@@ -57,6 +57,9 @@ expect "end and --set time.end" 2 "give one" check dam.json --end 1 --set time.e
 expect "backend and --set backend" 2 "give one" check dam.json --backend plain --set backend=tuned
 expect "check with a backend that is none" 2 "tuned, plain" check dam.json --backend plian
 check "check with a backend" "$selkie" check dam.json --backend plain
+if ! "$selkie" doctor | grep -q '^gpu .*driver'; then
+    expect "check for a GPU that is not here" 2 'backend: "cuda" .*use "tuned"' check dam.json --backend cuda
+fi
 expect "--set without a value" 2 'time.end' check dam.json --set time.end
 expect "an end before the start" 2 'time.end|--end' check dam.json --end -1
 
@@ -148,6 +151,29 @@ if [ $code -eq 3 ] && head -1 .error | grep -q '^selkie: step 1 .*pressure.max_i
 else
     bad "a solve that does not converge: exit code $code: $(cat .error)"
 fi
+
+# --- Tables of motions and flows: the key, the file, the value, and what would be right
+cat >moved.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "resolution": 16}, "time": {"end": 0.1},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [1, 0.3]}}],
+ "obstacles": [{"shape": {"type": "box", "min": [0.4, 0], "max": [0.5, 0.5]}, "motion_file": "motion.csv"}]}
+SCENE
+key='obstacles\[0\].motion_file: motion.csv:'
+expect "a motion file that is missing" 2 "$key cannot be opened" check moved.json
+printf 'time,x\n0,0\n1,0.1\n0.5,0.2\n' >motion.csv
+expect "times that go back" 2 "$key row 3: the time 0.5 s must be after the one before, 1 s" check moved.json
+expect "times that go back, in a run" 2 "$key row 3: the time 0.5 s" run moved.json --out moved
+printf 'time,q\n0,0\n' >motion.csv
+expect "a column that is none" 2 "$key the columns are time, q: they must be time and some of x" check moved.json
+printf 'time,x\n0,0\n1,far\n' >motion.csv
+expect "a word for a number" 2 "$key line 3: \"far\" in the column \"x\" must be a finite number" check moved.json
+printf 'time,x\n0,0\n1\n' >motion.csv
+expect "a short line" 2 "$key line 3: \"1\": a line must have 2 numbers" check moved.json
+printf 'time,x\n' >motion.csv
+expect "a motion file without rows" 2 "$key has no numbers" check moved.json
+printf 'time,x\n0,0\n1,0.1\n' >motion.csv
+expect "a flow file that is missing" 2 "liquids\[0\].flow.file: flow.csv: cannot be opened" check moved.json \
+    --set 'liquids[0].flow={"type": "file", "file": "flow.csv"}'
 
 # --- The other commands
 expect "plot of nothing" 2 "no such folder" plot nowhere

@@ -2,6 +2,7 @@
 import json
 import resource
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -93,7 +94,14 @@ def check_messages(studio):
     refused(live, "[" * 5000, "that is deep")
     refused(live, '{"do": "open", "scene": "' + "a" * 300 + '"}', "with a long name")
     for name in ("../../etc/passwd", "/etc/passwd", str(scene), "examples/../examples/double_dam_2d", "examples/double_dam_2d.json"):
-        refused(live, json.dumps({"do": "open", "scene": name}), f"with a path: {name}".replace(str(work), "WORK"))
+        for verb in ("open", "sketch"):
+            refused(live, json.dumps({"do": verb, "scene": name}), f"{verb} with a path: {name}".replace(str(work), "WORK"))
+    live.do("sketch", scene="examples/dam_break_3d")
+    sketch = live.until(lambda m: isinstance(m, bytes) and m[:4] == b"SKP1")
+    width, height, length = struct.unpack_from("<3I", sketch, 4)
+    pixels = sketch[16 + (length + 3 & ~3):]
+    blue = sum(pixels[i + 2] > pixels[i] + 40 for i in range(0, len(pixels), 4)) / (width * height)
+    check("the picture of a scene", len(pixels) == 4 * width * height and 0.02 < blue < 0.5, (width, height, blue))
     mesh = {"type": "mesh", "file": "/etc/passwd"}
     refused(live, json.dumps({"do": "change", "change": {"type": "obstacle", "obstacle": {"name": "x", "shape": mesh}}}),
             "with a file in a change")
@@ -299,6 +307,10 @@ with Studio(selkie, str(scene), "-j", "1") as studio:
     code = studio.stop()
     check("it ends by Ctrl-C with 0", code == 0, (code, studio.process.stderr.read()))
 check_runs()
+with Studio(selkie, str(scene), "--run", "-j", "1") as studio:
+    live = studio.live()
+    check("--run needs no button", live.until_frame(lambda f: f.time > 0).time > 0)
+    live.close()
 taken = socket.socket()
 taken.bind(("127.0.0.1", 0))
 taken.listen()

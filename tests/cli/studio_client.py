@@ -65,14 +65,14 @@ class Studio:
         return Live(self, **options)
 
 
-class Live:
+class Socket:
     """A WebSocket. `status` is that of the handshake: 101 where it is open."""
 
-    def __init__(self, studio, token=None, host=None, origin=None, path="/api/live", protocol="selkie-studio"):
-        self.socket = studio.connect()
+    def __init__(self, port, path, host=None, origin=None, protocol=None):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         key = base64.b64encode(os.urandom(16)).decode()
-        token = studio.token if token is None else token
-        lines = [f"GET {path}?token={token} HTTP/1.1", f"Host: {host or f'127.0.0.1:{studio.port}'}",
+        lines = [f"GET {path} HTTP/1.1", f"Host: {host or f'127.0.0.1:{port}'}",
                  "Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13"]
         if protocol:
             lines.append(f"Sec-WebSocket-Protocol: {protocol}")
@@ -91,12 +91,10 @@ class Live:
         head, _, self.rest = answer.partition(b"\r\n\r\n")
         found = re.match(rb"HTTP/1\.\d (\d+)", head)
         self.status = int(found.group(1)) if found else 0
-        self.close_code, self.frames = None, 0
-        self.answers, self.unanswered = True, 0  # whether frames count as seen
+        self.close_code = None
         if self.status == 101:
             accept = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
             assert accept.lower() in head.lower(), head
-        self.state, self.frame, self.scene, self.solids, self.role = {}, None, None, None, None
 
     def close(self):
         self.socket.close()
@@ -117,9 +115,6 @@ class Live:
 
     def send(self, **message):
         self.send_bytes(json.dumps(message).encode())
-
-    def do(self, verb, **rest):
-        self.send(**{"do": verb, **rest})
 
     def take(self, count):
         while len(self.rest) < count:
@@ -160,6 +155,18 @@ class Live:
                 break
         return payload if kind == 2 else json.loads(payload)
 
+
+class Live(Socket):
+    """A live connection of the studio."""
+
+    def __init__(self, studio, token=None, path="/api/live", protocol="selkie-studio", **options):
+        super().__init__(studio.port, f"{path}?token={studio.token if token is None else token}", protocol=protocol, **options)
+        self.frames, self.answers, self.unanswered = 0, True, 0  # whether frames count as seen
+        self.state, self.frame, self.scene, self.solids, self.role = {}, None, None, None, None
+
+    def do(self, verb, **rest):
+        self.send(**{"do": verb, **rest})
+
     def note(self, message):
         if isinstance(message, bytes):
             if message[:4] == b"SKF1":
@@ -169,7 +176,7 @@ class Live:
                     self.do("seen", frame=self.frame.number)
                 else:
                     self.unanswered += 1
-            else:
+            elif message[:4] == b"SKG1":
                 self.solids = message
         elif message:
             if message["is"] in ("state", "scene", "role"):

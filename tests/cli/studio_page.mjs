@@ -18,9 +18,15 @@ export async function launch(path) {
   });
 }
 
-/** A page at an address, once it is there. Errors of its console fail the test. */
+/** A page at an address, once it is there. Errors of its console fail the test. The software renderer takes most of the
+ * time, so the view is small and drawn at most five times a second. */
 export async function visit(browser, link, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 900, height: 560 }, colorScheme: "dark", ...options });
+  const page = await browser.newPage({ viewport: { width: 760, height: 480 }, colorScheme: "dark", acceptDownloads: true, ...options });
+  await page.addInitScript(() => {
+    const draw = window.requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (action) => setTimeout(() => draw(action), 200);
+  });
+  page.setDefaultTimeout(120000);
   const errors = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(error.message));

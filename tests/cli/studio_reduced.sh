@@ -5,7 +5,7 @@
 cat >stirred.json <<'SCENE'
 { // a box of dye
   "title": "Stirred", "discretization": "reduced", "domain": {"dimension": 2, "size": [1, 1], "resolution": 32},
-  "time": {"end": 30, "fps": 25, "step": 0.02}, "particles": {"per_cell": 4}, "reduced": {"modes": 36},
+  "time": {"end": 3000, "fps": 25, "step": 0.02}, "particles": {"per_cell": 4}, "reduced": {"modes": 36},
   "forces": [{"type": "jet", "from": [0.2, 0.2], "to": [0.5, 0.2], "radius": 0.1, "strength": 0.2, "end": 0.2}],
   "materials": [{"name": "blue"}, {"name": "amber"}],
   "liquids": [{"material": "blue", "shape": {"type": "box", "min": [0, 0], "max": [0.5, 1]}},

@@ -85,4 +85,19 @@ for words in 'bodies\[1\].shape: overlaps bodies\[0\]' 'bodies\[2\].shape: lies 
 done
 [ "$(grep -c 'bodies\[' bodies.txt)" -eq 4 ] && good "and of nothing else" || bad "warnings: $(cat bodies.txt)"
 
+# Joined sides: a floor must end as it begins, and an open side is not open.
+cat >seam.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "resolution": 32, "periodic": "x"}, "time": {"end": 0.1, "fps": 10},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0.4], "max": [1, 0.6]}}],
+ "obstacles": [{"shape": {"type": "polygon", "points": [{"at": [-1, -1]}, {"at": [2, -1]}, {"at": [2, 0.2]}, {"at": [-1, 0.2]}]}},
+               {"shape": {"type": "sphere", "center": [0, 0.5], "radius": 0.1}}]}
+SCENE
+"$selkie" check seam.json >.output 2>.error && [ ! -s .error ] && grep -qx good .output &&
+    good "a level floor and a ball across the seam" || bad "a level floor across the seam: $(cat .error)"
+warns "an uneven floor across the seam" 'obstacles\[0\].shape: differs at x_min and x_max over 20 % of the side' \
+    check seam.json --set 'obstacles[0].shape.points=[{"at": [-1, -1]}, {"at": [2, -1]}, {"at": [2, 0.5]}, {"at": [-1, -0.1]}]'
+"$selkie" check seam.json --set domain.walls.x_max=open >.output 2>.error &&
+    grep -q 'domain.walls.x_max: "open" has no effect: domain.periodic joins that side' .output &&
+    good "a note on an open side that is joined" || bad "no note on an open side: $(cat .output .error)"
+
 finish

@@ -29,11 +29,17 @@ try {
   await page.keyboard.up("1");
   check("a reduced fluid runs and is driven", true);
   await look(page, `${pictures}/web_reduced.png`);
-  await page.selectOption("#scenes", "examples/double_dam_2d");
+  await page.click("#all-scenes");
+  await wait(() => [...window.studio.gallery.cards.values()].some((card) => card.isDrawn));
+  check("scenes have pictures", true);
+  await look(page, `${pictures}/web_gallery.png`);
+  await page.click("[data-scene='examples/double_dam_2d']");
   await wait(() => window.studio.scene.name === "examples/double_dam_2d" && window.studio.view.frame);
   await page.click("#run");
   await wait(() => window.studio.view.frame?.time > 0.05);
   check("a liquid runs", true);
+  await page.click("#run");
+  await wait(() => !window.studio.state.running);
   await look(page, `${pictures}/web_liquid.png`);
   check("no errors in the console", errors.length === 0, errors.join("; "));
 } catch (error) {

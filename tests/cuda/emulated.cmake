@@ -1,5 +1,6 @@
 # test_cuda_emulated: the GPU backend compiled for the CPU (emulate.h) against the plain one. It needs a C++ compiler and
-# no device. Its objects come first in the link, so that none of the real ones is taken from the library.
+# no device. Its objects come first in the link, so that none of the real ones is taken from the library. Checked
+# jumps (_FORTIFY_SOURCE) refuse the switches between fibers.
 if(POLICY CMP0116)
   cmake_policy(SET CMP0116 NEW) # paths of the files with dependencies are as they are given
 endif()
@@ -14,7 +15,7 @@ if(SELKIE_HAVE_CUDA AND SELKIE_CXX)
       set(object cuda/emulated/${name}_${dimension}d.o)
       if(dimension EQUAL 3 OR name MATCHES "_dim$")
         add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${object}
-          COMMAND ${SELKIE_CXX} -x c++ -std=c++20 -O1 -w -ffp-contract=off -fno-exceptions -DSELKIE_DIM=${dimension}
+          COMMAND ${SELKIE_CXX} -x c++ -std=c++20 -O1 -w -U_FORTIFY_SOURCE -ffp-contract=off -fno-exceptions -DSELKIE_DIM=${dimension}
             "-DSK_CUDA_EMULATED=\"cuda/emulate.h\"" -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/include
             -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_BINARY_DIR}/generated -MD -MF ${CMAKE_BINARY_DIR}/${object}.d -MT ${object}
             -c ${source} -o ${CMAKE_BINARY_DIR}/${object}

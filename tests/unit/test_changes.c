@@ -12,6 +12,7 @@
 #include <selkie/selkie.h>
 #include "rigid/rigid.h"
 #include "scratch_folder.h"
+#include "world/scene_changes.h"
 
 static selkie_error error;
 #define OK(call) assert_int_equal((error.message[0] = 0, call), SELKIE_OK)
@@ -485,6 +486,40 @@ static void bodies_come_and_go(void **state)
 }
 
 /* A drawn mode of a reduced fluid is driven while a caller says so. */
+/* Pictures of a run pair its table of bodies with the bodies of each step. */
+static void bodies_of_a_step_are_known(void **state)
+{
+    (void)state;
+    selkie_scene scene, *read;
+    selkie_liquid_def liquid;
+    selkie_change_def changes[3];
+    int changed;
+    dam(&scene, &liquid, 0);
+    changes[0] = disc("first", 0.7, 0.7, 2000);
+    changes[0].step = 2;
+    changes[1] = disc("second", 0.8, 0.3, 500);
+    changes[1].step = 4;
+    selkie_change_defaults(&changes[2], SELKIE_CHANGE_REMOVE);
+    changes[2].list = SELKIE_LIST_BODIES;
+    changes[2].name = "first";
+    changes[2].step = 6;
+    scene.changes = changes;
+    scene.change_count = 3;
+    OK(selkie_scene_save(&scene, in_root("steps.json"), &error));
+    OK(selkie_scene_load(in_root("steps.json"), 0, NULL, &read, &error));
+
+    /* A change acts after the frame at its step. */
+    const int counts[8] = {0, 0, 0, 1, 1, 2, 2, 1};
+    for (int n = 0; n < 8; n++) {
+        OK(sk_scene_change_solids(read, n, &changed, &error));
+        assert_int_equal(read->body_count, counts[n]);
+        assert_int_equal(changed, n == 3 || n == 5 || n == 7);
+    }
+    assert_string_equal(read->bodies[0].name, "second");
+    assert_int_equal(read->change_count, 0);
+    selkie_scene_free(read);
+}
+
 static void drawn_modes_are_driven(void **state)
 {
     (void)state;
@@ -630,6 +665,7 @@ int main(void)
         cmocka_unit_test(bad_changes_leave_the_world_as_it_was),
         cmocka_unit_test(bodies_can_be_pushed),
         cmocka_unit_test(bodies_come_and_go),
+        cmocka_unit_test(bodies_of_a_step_are_known),
         cmocka_unit_test(drawn_modes_are_driven),
         cmocka_unit_test(changes_are_checked_early),
         cmocka_unit_test(runs_can_be_watched_and_cancelled),

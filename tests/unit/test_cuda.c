@@ -344,6 +344,168 @@ static void test_no_slip_3d(void **state)
     no_slip(3, SELKIE_TRANSFER_APIC);
 }
 
+/* A ball and a box in the way of the liquid. */
+static void set_obstacles(selkie_scene *scene, selkie_obstacle_def obstacles[2])
+{
+    for (int o = 0; o < 2; o++)
+        selkie_obstacle_defaults(&obstacles[o]);
+    selkie_shape_defaults(&obstacles[0].shape, SELKIE_SHAPE_SPHERE);
+    selkie_shape_defaults(&obstacles[1].shape, SELKIE_SHAPE_BOX);
+    const double centre[3] = {0.45, 0.15, 0.35}, low[3] = {0.55, 0.0, 0.2}, high[3] = {0.7, 0.2, 0.5};
+    obstacles[0].shape.radius = 0.12;
+    for (int d = 0; d < scene->domain.dimension; d++) {
+        obstacles[0].shape.center[d] = centre[d];
+        obstacles[1].shape.min[d] = low[d];
+        obstacles[1].shape.max[d] = high[d];
+    }
+    scene->obstacles = obstacles;
+    scene->obstacle_count = 2;
+}
+
+/* Without pressure the paths among obstacles have the bits of the plain form. */
+static void test_obstacle_paths(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def obstacles[2];
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    set_obstacles(&scene, obstacles);
+    scene.pressure.start = 10.0;
+    liquids[0].velocity[0] = 2.0;
+    liquids[1].velocity[0] = -1.5;
+    obstacles[1].velocity[0] = -0.5;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    for (int n = 0; n < 8; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const double apart = difference(plain, cuda);
+        if (apart != 0.0)
+            fail_msg("after step %d: %g m apart", n + 1, apart);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* Fixed and moving obstacles in the liquid: same iterations, energies and volumes. */
+static void obstacles(int dimension, selkie_volume volume, int steps)
+{
+    if (!device_is_fast(dimension))
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def two[2];
+    set_scene(&scene, liquids, dimension, volume);
+    set_obstacles(&scene, two);
+    liquids[0].velocity[0] = 1.0;
+    two[0].surface = SELKIE_WALL_NO_SLIP;
+    two[0].angular_velocity[2] = 5.0;
+    for (int d = 0; d < dimension; d++)
+        two[0].center[d] = two[0].shape.center[d];
+    two[1].velocity[0] = -0.6;
+    two[1].liquid_friction = scene.domain.liquid_friction[2] = 0.3;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        const double apart = difference(plain, cuda);
+        print_message(
+            "step %d: %g m apart; pressure %d and %d iterations; density %d and %d; pushed out %lld and %lld\n", n + 1,
+            apart, p->pressure.iterations, q->pressure.iterations, p->density_report.iterations,
+            q->density_report.iterations, (long long)p->pushed_out, (long long)q->pushed_out);
+        assert_true(abs(p->pressure.iterations - q->pressure.iterations) <= 1);
+        assert_true(abs(p->density_report.iterations - q->density_report.iterations) <= 1);
+        if (n == 0) /* later steps sort particles apart */
+            assert_true(apart < 1e-3 * scene.domain.cell_size);
+    }
+    assert_float_equal(plain->statistics.volume_ratio, cuda->statistics.volume_ratio, 0.002);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       0.01 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_obstacles_2d(void **state)
+{
+    (void)state;
+    obstacles(2, SELKIE_VOLUME_IDP, 10);
+}
+
+static void test_obstacles_3d(void **state)
+{
+    (void)state;
+    obstacles(3, SELKIE_VOLUME_IDP, 8);
+}
+
+/* A stream, a source that keeps its shape filled, and drains: as many particles come and go as on the CPU. */
+static void sources(int dimension, selkie_transfer transfer)
+{
+    if (!device_is_fast(dimension))
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_source_def two[2];
+    selkie_drain_def drains[2];
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.transfer = transfer;
+    for (int s = 0; s < 2; s++) {
+        selkie_source_defaults(&two[s]);
+        selkie_drain_defaults(&drains[s]);
+        selkie_shape_defaults(&two[s].shape, SELKIE_SHAPE_BOX);
+        selkie_shape_defaults(&drains[s].shape, SELKIE_SHAPE_BOX);
+        for (int d = 0; d < dimension; d++) {
+            two[s].shape.min[d] = s ? 0.3 : 0.1;
+            two[s].shape.max[d] = s ? 0.4 : 0.25;
+            drains[s].shape.min[d] = 0.0;
+            drains[s].shape.max[d] = s ? 0.3 : 0.1;
+        }
+        two[s].shape.min[1] = 0.9 + 0.2 * s;
+        two[s].shape.max[1] = 1.0 + 0.2 * s;
+    }
+    two[0].velocity[0] = 1.5;
+    two[1].start = 0.03;
+    drains[1].flow_rate = dimension == 2 ? 0.3 : 0.1;
+    scene.sources = two;
+    scene.source_count = 2;
+    scene.drains = drains;
+    scene.drain_count = 2;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 10; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const selkie_statistics *p = &plain->statistics, *q = &cuda->statistics;
+        print_message("step %d: %lld and %lld particles, emitted %lld and %lld, drained %lld and %lld\n", n + 1,
+                      (long long)p->particles, (long long)q->particles, (long long)p->emitted, (long long)q->emitted,
+                      (long long)p->drained, (long long)q->drained);
+        assert_int_equal(p->emitted, q->emitted);
+        if (n == 0)
+            assert_int_equal(p->drained, q->drained);
+        assert_true(llabs((long long)(p->drained - q->drained)) <= 2 + p->drained / 200);
+        assert_int_equal(q->particles, plain->start_particles + q->emitted - q->drained);
+        assert_float_equal(p->volume_ratio, q->volume_ratio, 0.005);
+        assert_float_equal(p->potential_energy, q->potential_energy, 0.005 * p->potential_energy);
+    }
+    assert_true(cuda->statistics.emitted > 50 && cuda->statistics.drained > 50);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_sources_2d(void **state)
+{
+    (void)state;
+    sources(2, SELKIE_TRANSFER_APIC);
+}
+
+static void test_sources_3d(void **state)
+{
+    (void)state;
+    sources(3, SELKIE_TRANSFER_FLIP);
+}
+
 /* Two densities: the lightness of faces has the bits of the plain form, and energies count masses. */
 static void test_densities(void **state)
 {
@@ -448,17 +610,94 @@ static void test_refusals(void **state)
     selkie_obstacle_defaults(&obstacle);
     selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
     obstacle.shape.center[0] = obstacle.shape.center[1] = 0.5;
-    obstacle.shape.radius = 0.1;
+    obstacle.shape.radius = 0.6 * scene.domain.cell_size;
     scene.obstacles = &obstacle;
     scene.obstacle_count = 1;
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "obstacles"));
+    assert_non_null(strstr(error.message, "obstacles thinner than two cells"));
 
     /* `auto` runs it on the CPU. */
     scene.backend = SELKIE_BACKEND_AUTO;
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
     assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
     selkie_world_destroy(world);
+
+    /* A method without any phase on the GPU. */
+    selkie_material_def honey;
+    selkie_material_defaults(&honey);
+    honey.name = "honey";
+    honey.viscosity = 1.0;
+    scene.obstacle_count = 0;
+    scene.materials = &honey;
+    scene.material_count = 1;
+    assert_int_equal(sk_methods_check_gpu(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "use \"tuned\""));
+    if (sk_cuda_find(&info, NULL) == SELKIE_OK)
+        assert_non_null(strstr(error.message, "viscosity"));
+    assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
+    selkie_world_destroy(world);
+}
+
+/* A sponge damps particles, and a turning frame turns their velocities and matrices, as on the CPU. */
+static void test_particle_forces(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_force_def sponge;
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.transfer = SELKIE_TRANSFER_APIC;
+    scene.pressure.start = 10.0;
+    liquids[0].velocity[0] = 2.0;
+    selkie_force_defaults(&sponge, SELKIE_FORCE_SPONGE);
+    sponge.side = SELKIE_SIDE_X_MAX;
+    sponge.width = 0.8;
+    scene.forces = &sponge;
+    scene.force_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference(plain, cuda) < 1e-4 * scene.domain.cell_size);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* A source fills an empty domain: the first blocks come while the world runs. */
+static void test_empty_start(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_source_def source;
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_IDP);
+    scene.liquid_count = 0;
+    selkie_source_defaults(&source);
+    selkie_shape_defaults(&source.shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < 2; d++) {
+        source.shape.min[d] = 0.4;
+        source.shape.max[d] = 0.7;
+    }
+    source.start = 0.02;
+    source.velocity[0] = 1.0;
+    scene.sources = &source;
+    scene.source_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 6; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_int_equal(plain->statistics.particles, cuda->statistics.particles);
+    }
+    assert_true(cuda->statistics.particles > 100);
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
 }
 
 int main(void)
@@ -472,6 +711,12 @@ int main(void)
         cmocka_unit_test(test_closed),          cmocka_unit_test(test_densities),
         cmocka_unit_test(test_no_slip_2d),      cmocka_unit_test(test_no_slip_3d),
         cmocka_unit_test(test_few_blocks),      cmocka_unit_test(test_forces),
+        cmocka_unit_test(test_obstacle_paths),  cmocka_unit_test(test_obstacles_2d),
+        cmocka_unit_test(test_obstacles_3d),    cmocka_unit_test(test_sources_2d),
+        cmocka_unit_test(test_sources_3d),      cmocka_unit_test(test_particle_forces),
+        cmocka_unit_test(test_empty_start),
     };
+    if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,8 @@ static void rows_equal_the_lattice(void **state)
         /* The sum alternates around its limit. */
         const double wanted = 0.5 * (lattice(size, 40, at, pair) + lattice(size, 41, at, pair));
         assert_true(fabs(streams[0] - streams[1] - wanted) < 1e-5);
-        assert_true(fabs(streams[0] - regular[0]) < 1e-10 && fabs(streams[1] - regular[1]) < 1e-10);
+        /* Many pairs at once are computed in floats; strengths of sheets are found to 1e-5. */
+        assert_true(fabs(streams[0] - regular[0]) < 3e-8 && fabs(streams[1] - regular[1]) < 3e-8);
     }
 }
 

@@ -329,7 +329,8 @@ static void exponential_is_first_order(void **state)
     sk_reduced_spectrum_free(&s);
 }
 
-/* How much of a jet of width 0.02 the eigenfunctions miss: 48 % of its energy with 63, 15 % with 256, 1 % with 1024. */
+/* How much of a jet with a standard deviation of 0.02 m the eigenfunctions miss: 48 % of its energy with 63, 10 % with
+ * 256, 0.1 % with 1024. */
 static void narrow_jets_need_many_modes(void **state)
 {
     (void)state;
@@ -344,7 +345,7 @@ static void narrow_jets_need_many_modes(void **state)
         for (int i = 0; i < 200; i++)
             for (int j = 0; j < 200; j++) {
                 const double x = (i + 0.5) / 200, y = (j + 0.5) / 200, q = (y - 0.5) / 0.02;
-                s.grid[3][i * 200 + j] = exp(-q * q - pow((x - 0.5) / 0.25, 4));
+                s.grid[3][i * 200 + j] = exp(-0.5 * q * q - pow((x - 0.5) / 0.25, 4));
                 s.grid[4][i * 200 + j] = 0.0;
             }
         sk_reduced_project(&s, (const double *const[2]){s.grid[3], s.grid[4]}, r, 2);
@@ -354,7 +355,7 @@ static void narrow_jets_need_many_modes(void **state)
     }
     for (int n = 0; n < 3; n++)
         print_message("%d modes miss %.3g %%\n", counts[n], 100.0 * (1.0 - energy[n] / energy[3]));
-    assert_true(energy[0] < 0.6 * energy[3] && energy[2] > 0.97 * energy[3]);
+    assert_true(fabs(energy[0] / energy[3] - 0.52) < 0.03 && energy[2] > 0.98 * energy[3]);
 }
 
 int main(void)

@@ -86,6 +86,7 @@ typedef struct fixture {
     selkie_liquid_def liquid;
     selkie_force_def force;
     selkie_body_def bodies[3];
+    selkie_dye_def dye;
 } fixture;
 
 /* A stirred box full of tracers. */
@@ -123,7 +124,19 @@ static selkie_body_def *add_bar(fixture *f, double x, double y, double length, d
     return body;
 }
 
-/* After a few steps no step asks for memory: triads, transforms, bodies. */
+/* A source of dye in the middle. */
+static void add_dye(fixture *f)
+{
+    selkie_dye_defaults(&f->dye);
+    selkie_shape_defaults(&f->dye.shape, SELKIE_SHAPE_SPHERE);
+    f->dye.shape.center[0] = f->dye.shape.center[1] = 0.5;
+    f->dye.shape.radius = 0.1;
+    f->dye.end = 10.0;
+    f->scene.reduced.dye = &f->dye;
+    f->scene.reduced.dye_count = 1;
+}
+
+/* After a few steps no step asks for memory: triads, transforms, bodies with dye. */
 static void steps_allocate_nothing(void **state)
 {
     (void)state;
@@ -137,6 +150,7 @@ static void steps_allocate_nothing(void **state)
         if (n == 2) {
             add_bar(&f, 0.3, 0.5, 0.1, 0.1);
             add_bar(&f, 0.6, 0.6, 0.2, 0.05);
+            add_dye(&f);
         }
         selkie_world *world = create_world(&f.scene, 1);
         run_world(world, 20);

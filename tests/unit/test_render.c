@@ -210,6 +210,29 @@ static void test_particles_picture(void **state)
     stand_free(s);
 }
 
+/* An obstacle across a periodic side is drawn at both sides: at x = 0 as at x = 1. */
+static void test_periodic_picture(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension) {
+        sk_image images[2];
+        for (int n = 0; n < 2; ++n) {
+            stand *s = stand_create(dimension);
+            sk_picture_options options = small_options(s);
+            options.preview = 1;
+            s->count = 0;
+            s->scene.domain.cell_size = 1.0 / 32;
+            s->scene.domain.periodic = SELKIE_AXES_X;
+            s->obstacle.shape.center[0] = n;
+            images[n] = draw(s, &options);
+            stand_free(s);
+        }
+        assert_true(different_pixels(&images[0], &images[1]) < 20); /* rounding */
+        sk_image_free(&images[0]);
+        sk_image_free(&images[1]);
+    }
+}
+
 /* What a build without embree draws. */
 static void test_splats(void **state)
 {
@@ -618,6 +641,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface_picture),
         cmocka_unit_test(test_particles_picture),
+        cmocka_unit_test(test_periodic_picture),
         cmocka_unit_test(test_splats),
         cmocka_unit_test(test_flat_pictures),
         cmocka_unit_test(test_strange_particles),

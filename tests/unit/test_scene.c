@@ -580,6 +580,7 @@ static void bad_overrides(void **state)
     expect_set("tme.end=5", "--set tme.end=5: unknown key \"tme\"; did you mean \"time\"?");
     expect_set("time.endd=5", "unknown key \"endd\" of time; did you mean \"end\"?");
     expect_set("end=5", "unknown key \"end\"; did you mean \"time.end\"?");
+    expect_set("time.duration=5", "unknown key \"duration\" of time; did you mean \"time.end\"?");
     expect_set("time.end.x=5", "time.end has no parts");
     expect_set("gravity[3]=5", "gravity has the parts 0 to 2");
     expect_set("gravity.x=5", "gravity has the parts 0 to 2");
@@ -830,7 +831,7 @@ static void other_value(const sk_field *field, char *text, size_t size, double e
         snprintf(text, size, "%s", value->name);
     } else if (field->type == SK_FIELD_STRING || field->type == SK_FIELD_FILE) {
         /* The plane of a cut-away view is checked. */
-        snprintf(text, size, "%s", *expected_text = strcmp(field->name, "cut") ? "hello" : "z>0.4");
+        snprintf(text, size, "%s", *expected_text = strcmp(field->key, "cut") ? "hello" : "z>0.4");
     } else if (field->type == SK_FIELD_INTEGER || field->type == SK_FIELD_SEED) {
         expected[0] = field->type == SK_FIELD_SEED ? 77 : field->initial[0] != field->low ? field->low : field->high;
         snprintf(text, size, "%.0f", expected[0]);

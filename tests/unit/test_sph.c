@@ -102,7 +102,7 @@ static void brute_force(const step_case *c, int64_t i, double *density, double s
     const sk_sph *sph = c->step->sph;
     const int dimension = c->step->dimension;
     const sk_particle *records = c->step->particles.records;
-    const int w = c->scene.sph.kernel == SELKIE_SPH_WENDLAND;
+    const int w = sk_sph_is_wendland(&c->scene);
     const double factor = (w ? wendland_factor(dimension, sph->support) : cubic_factor(dimension, sph->support)) *
                           sph->volume * sph->kernel_scale;
     *density = factor;

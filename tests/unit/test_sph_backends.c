@@ -26,13 +26,15 @@ typedef struct variant {
     selkie_sph_tension surface_tension;
     double viscosity, xsph; /* m2/s, 1 */
     int wide;
+    double sigma; /* N/m */
 } variant;
 
 static const variant variants[] = {
-    {"accelerated", SELKIE_SPH_CUBIC, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_NONE, 0.0, 0.0, 0},
-    {"iisph, becker, xsph", SELKIE_SPH_WENDLAND, SELKIE_SPH_IISPH, SELKIE_TENSION_BECKER, 0.0, 0.1, 0},
-    {"akinci, viscosity", SELKIE_SPH_CUBIC, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_AKINCI, 0.002, 0.0, 0},
-    {"wide, implicit viscosity", SELKIE_SPH_WENDLAND, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_NONE, 3.0, 0.0, 1},
+    {"accelerated", SELKIE_SPH_CUBIC, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_NONE, 0.0, 0.0, 0, 0.0},
+    {"iisph, becker, xsph", SELKIE_SPH_WENDLAND, SELKIE_SPH_IISPH, SELKIE_TENSION_BECKER, 0.0, 0.1, 0, 0.0},
+    {"akinci, viscosity", SELKIE_SPH_CUBIC, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_AKINCI, 0.002, 0.0, 0, 0.0},
+    {"wide, implicit viscosity", SELKIE_SPH_WENDLAND, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_NONE, 3.0, 0.0, 1, 0.0},
+    {"surface tension", SELKIE_SPH_CUBIC, SELKIE_SPH_ACCELERATED, SELKIE_TENSION_NONE, 0.0, 0.0, 0, 5.0},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -52,6 +54,7 @@ static void sph_dam(step_case *c, int dimension, const variant *v)
     c->scene.sph.surface_tension = v->surface_tension;
     c->scene.sph.tension = v->surface_tension == SELKIE_TENSION_NONE ? 0.0 : 0.5;
     c->scene.sph.xsph = v->xsph;
+    c->scene.surface_tension = v->sigma;
     c->scene.viscosity = v->viscosity;
 }
 

@@ -175,8 +175,14 @@ static void refused(void **state)
     blob(&scene, &liquid, 2);
     scene.discretization = SELKIE_DISCRETIZATION_SPH;
     scene.volume = SELKIE_VOLUME_NONE;
+    scene.contact_angle = 60.0;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "surface_tension: 0.073 N/m is for discretization \"grid\""));
+    assert_non_null(strstr(error.message, "contact_angle: 60 degrees: with discretization \"sph\" it must be 90"));
+    scene.contact_angle = 90.0;
+    assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_OK);
+    scene.sph.surface_tension = SELKIE_TENSION_AKINCI;
+    assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "sph.surface_tension: stands beside a surface tension of 0.073 N/m"));
     blob(&scene, &liquid, 2);
     scene.contact_angle = 190.0;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);

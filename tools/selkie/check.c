@@ -6,8 +6,11 @@
 
 #include "defs/fields.h"
 #include "defs/materials.h"
+#include "defs/motion_file.h"
 #include "tool.h"
 #include "warnings.h"
+#include "world/world_internal.h"
+#include "world/flow.h"
 
 enum { check_set, check_end, check_frames, check_threads, check_backend, check_open_meshes, check_option_count };
 
@@ -89,7 +92,10 @@ static void print_method(const selkie_scene *scene)
         printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n",
                selkie_scene_spacing(scene), scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated",
                scene->sph.density_error,
-               scene->sph.kernel == SELKIE_SPH_WENDLAND ? "Wendland's kernel" : "cubic spline");
+               scene->sph.kernel == SELKIE_SPH_WENDLAND || (scene->sph.kernel == SELKIE_SPH_KERNEL_AUTO &&
+                                                            scene->domain.dimension == 3 && !scene->object_count)
+                   ? "Wendland's kernel"
+                   : "cubic spline");
         return;
     }
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED) {
@@ -136,6 +142,23 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
         scene->force_count, scene->object_count, scene->probe_count);
 }
 
+/* Reads the files of motions and flows, as a run does. The scene then has their keyframes. */
+static int read_tables(selkie_scene *scene)
+{
+    static const double origin[3] = {0, 0, 0};
+    selkie_error error = {0};
+    selkie_code code = sk_scene_load_motions(scene, &error);
+    for (int l = 0; l < scene->liquid_count && !code; l++) {
+        char what[32];
+        sk_flow flow;
+        snprintf(what, sizeof what, "liquids[%d]", l);
+        code = sk_flow_open(&flow, &scene->liquids[l], scene->domain.dimension, origin, scene->folder, what, &error);
+        if (!code)
+            sk_flow_close(&flow);
+    }
+    return code ? complain_error(&error) : EXIT_GOOD;
+}
+
 static int run_check(const tool_arguments *arguments)
 {
     const option_value *values = arguments->values;
@@ -151,7 +174,13 @@ static int run_check(const tool_arguments *arguments)
                                    &values[check_backend]};
     int code = load_scene(path, &changes, &scene);
     if (!code)
+        code = read_tables(scene);
+    if (!code)
         code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
+
+    selkie_error error;
+    if (!code && scene->backend == SELKIE_BACKEND_CUDA && sk_methods_check_gpu(scene, &error) != SELKIE_OK)
+        code = complain_error(&error);
 
     /* Print the plan, the meshes and the notes; then the warnings. */
     if (!code) {

@@ -10,6 +10,7 @@
 
 #include <omp.h>
 
+#include "defs/fields.h"
 #include "tool.h"
 
 const tool_command *const commands[] = {
@@ -34,9 +35,31 @@ int complain(const char *format, ...)
     return EXIT_BAD_INPUT;
 }
 
+static char scene_of_errors[1024];
+
+void complain_of_scene(const char *path)
+{
+    snprintf(scene_of_errors, sizeof scene_of_errors, "%s", path);
+}
+
+/* Does a message begin with a key of scenes, such as "liquids[0].shape.file: ..."? Files that the world opens are named
+ * so; the reader of scenes puts file and line in front by itself. */
+static int begins_with_key(const char *message)
+{
+    const size_t length = strcspn(message, ".[: ");
+    for (int f = 0; f < sk_scene_struct.field_count; f++)
+        if (strlen(sk_scene_struct.fields[f].key) == length && !strncmp(message, sk_scene_struct.fields[f].key, length))
+            return message[length] && message[length] != ' ';
+    return 0;
+}
+
 int complain_error(const selkie_error *error)
 {
-    complain("%s", error->message[0] ? error->message : selkie_code_name(error->code));
+    const char *message = error->message[0] ? error->message : selkie_code_name(error->code);
+    if (scene_of_errors[0] && begins_with_key(message))
+        complain("%s: %s", scene_of_errors, message);
+    else
+        complain("%s", message);
     switch (error->code) {
     case SELKIE_OK:
     case SELKIE_ERROR_INTERNAL:
@@ -54,8 +77,9 @@ static void print_help(FILE *out)
 {
     fprintf(out, "usage: selkie COMMAND [arguments]\n\n"
                  "Simulates liquids from scene files, in 2D and 3D: particles on a sparse grid\n"
-                 "(FLIP, APIC, PIC) with volume conservation or unilateral pressure, or SPH\n"
-                 "with rigid bodies.\n\ncommands:\n");
+                 "(FLIP, APIC, PIC) with volume conservation or unilateral pressure, SPH,\n"
+                 "elastoplastic points (rubber, clay, sand), and reduced 2D fluids of modes; with\n"
+                 "rigid and soft bodies, heat, surface tension and learned splashes.\n\ncommands:\n");
     for (int i = 0; i < command_count; i++)
         fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\noptions:\n"

@@ -295,8 +295,8 @@ static void write_times(reproduce_report *report, run_results *const *results)
     report_table_end(report);
     report_text(report,
                 "73 modes on 65 x 65 cells, 15 bodies of 147 panels. The least over the steps of a run, on %d "
-                "threads. Panel solves include the places of the panels, the matrix of images and the sweeps.",
-                report->threads);
+                "%s. Panel solves include the places of the panels, the matrix of images and the sweeps.",
+                report->threads, report->threads == 1 ? "thread" : "threads");
 }
 
 /* --- The paper --- */

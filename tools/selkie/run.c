@@ -18,6 +18,7 @@
 
 #include "base/timer.h"
 #include "defs/materials.h"
+#include "io/folder.h"
 #include "io/table_file.h"
 #include "io/writer.h"
 #include "progress.h"
@@ -299,6 +300,21 @@ static int add_frame_file(const run_state *run, frame_files *files, sk_writer_ki
     return EXIT_GOOD;
 }
 
+/* The dye of a reduced fluid as it is now. */
+static int write_dye(run_state *run, int only_missing)
+{
+    selkie_error error = {0};
+    char *path =
+        run_folder_path(&run->folder, "frames/" SK_DYE_PREFIX "%04lld.png", (long long)selkie_world_frame(run->world));
+    int code = path ? EXIT_GOOD : complain("out of memory");
+    if (!code && !(only_missing && !access(path, F_OK)) && selkie_write_dye(run->world, path, &error)) {
+        progress_break(&run->progress);
+        code = complain_error(&error);
+    }
+    free(path);
+    return code;
+}
+
 static int write_frame(run_state *run, int only_missing)
 {
     const selkie_output_def *output = &run->scene->output;
@@ -322,6 +338,8 @@ static int write_frame(run_state *run, int only_missing)
     }
     for (int i = 0; i < files.count; i++)
         free(files.paths[i]);
+    if (!code && run->scene->discretization == SELKIE_DISCRETIZATION_REDUCED && run->scene->reduced.dye_count)
+        code = write_dye(run, only_missing);
     return code;
 }
 

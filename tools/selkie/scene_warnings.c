@@ -90,9 +90,9 @@ static void judge_thickness(const selkie_scene *scene, const selkie_plan *plan, 
     }
 }
 
-/* --- Sources --- */
+/* --- Joined sides --- */
 
-/* Shapes of all obstacles; those that cannot be read stay NULL. */
+/* A shape to ask; NULL if it cannot be read. */
 static sk_shape *make_shape(const selkie_scene *scene, const selkie_shape *def)
 {
     double up[3];
@@ -102,6 +102,53 @@ static sk_shape *make_shape(const selkie_scene *scene, const selkie_shape *def)
     sk_shape *shape = NULL;
     return sk_shape_create(def, &options, &shape, NULL) ? NULL : shape;
 }
+
+/* Share of a side's area where a shape is solid at one side of an axis and not at the other. `both` is set if it is
+ * solid somewhere at each. Points lie on a grid just inside the sides. */
+static double uneven_share(const sk_shape *shape, const selkie_plan *plan, const double origin[3], int axis,
+                           int dimension, int *both)
+{
+    enum { POINTS = 64 };
+    const int b = (axis + 1) % dimension, c = dimension == 3 ? (axis + 2) % 3 : -1, rows = c < 0 ? 1 : POINTS;
+    int uneven = 0, found[2] = {0, 0};
+    for (int n = 0; n < POINTS * rows; n++) {
+        int solid[2];
+        for (int side = 0; side < 2; side++) {
+            double x[3] = {0, 0, 0};
+            x[axis] = origin[axis] + plan->cell_size * (side ? plan->cells[axis] : 0);
+            x[b] = origin[b] + plan->cell_size * plan->cells[b] * (n % POINTS + 0.5) / POINTS;
+            if (c >= 0)
+                x[c] = origin[c] + plan->cell_size * plan->cells[c] * (n / POINTS + 0.5) / POINTS;
+            solid[side] = sk_shape_distance(shape, x) < 0.0;
+            found[side] |= solid[side];
+        }
+        uneven += solid[0] != solid[1];
+    }
+    *both = found[0] && found[1];
+    return (double)uneven / (POINTS * rows);
+}
+
+/* An obstacle that spans a periodic axis must end as it begins. */
+static void judge_seams(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
+{
+    for (int i = 0; i < scene->obstacle_count && scene->domain.periodic; i++) {
+        sk_shape *shape = make_shape(scene, &scene->obstacles[i].shape);
+        for (int axis = 0; axis < scene->domain.dimension && shape; axis++) {
+            int both = 0;
+            if (!(scene->domain.periodic >> axis & 1))
+                continue;
+            const double share = uneven_share(shape, plan, scene->domain.origin, axis, scene->domain.dimension, &both);
+            if (both && share > 0.02)
+                add_warning(list,
+                            "obstacles[%d].shape: differs at %c_min and %c_max over %.0f %% of the side, where "
+                            "domain.periodic joins them: liquid meets a step there; let it end as it begins",
+                            i, "xyz"[axis], "xyz"[axis], 100 * share);
+        }
+        sk_shape_destroy(shape);
+    }
+}
+
+/* --- Sources --- */
 
 typedef struct source_share {
     int inside, in_solid, outside; /* sample points of the source, of these in obstacles, and beyond the domain */
@@ -242,6 +289,8 @@ static void judge_body(const selkie_scene *scene, const selkie_plan *plan, sk_sh
 
 static void judge_bodies(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
 {
+    if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
+        return; /* it refuses such bodies */
     sk_shape **shapes = calloc((size_t)scene->body_count + 1, sizeof *shapes);
     for (int i = 0; shapes && i < scene->body_count; i++) {
         shapes[i] = make_shape(scene, &scene->bodies[i].shape);
@@ -333,6 +382,7 @@ static void judge_frames(const selkie_scene *scene, const selkie_plan *plan, war
 void judge_scene(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
 {
     judge_thickness(scene, plan, list);
+    judge_seams(scene, plan, list);
     judge_sources(scene, list);
     judge_bodies(scene, plan, list);
     judge_step(scene, plan, list);

@@ -210,6 +210,7 @@ int load_scene(const char *path, const scene_changes *changes, selkie_scene **sc
     int code = refuse_doubles(changes);
     if (code)
         return code;
+    complain_of_scene(path);
     if (selkie_scene_load(path, set ? set->given : 0, set ? set->list : NULL, scene, &error))
         return complain_error(&error);
     if (is_given(changes->end))

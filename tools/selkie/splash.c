@@ -216,12 +216,13 @@ static int run_splash(const tool_arguments *arguments)
     const int threads = values[splash_threads].given ? (int)values[splash_threads].integer : omp_get_max_threads();
     const uint64_t seed = values[splash_seed].given ? (uint64_t)values[splash_seed].integer : 1;
     if (strcmp(verb, "add") == 0) {
+        if (values[splash_samples_option].given && values[splash_samples_option].integer > 1000)
+            return complain("splash add: --samples %lld: must be at most 1000",
+                            (long long)values[splash_samples_option].integer);
         const splash_add_options options = {
             .folder = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
             .model = values[splash_model_option].given ? values[splash_model_option].text : NULL,
-            .samples = values[splash_samples_option].given
-                           ? (int)fmin((double)values[splash_samples_option].integer, 1000)
-                           : 1,
+            .samples = values[splash_samples_option].given ? (int)values[splash_samples_option].integer : 1,
             .rate = values[splash_rate].given ? values[splash_rate].number : 1.0,
             .threshold = values[splash_threshold].given ? values[splash_threshold].number : 0.0,
             .seed = seed,

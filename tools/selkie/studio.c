@@ -4,7 +4,7 @@
 
 #include "selkie_config.h"
 
-enum { studio_port, studio_no_browser, studio_threads, studio_runs, studio_option_count };
+enum { studio_port, studio_no_browser, studio_at_once, studio_threads, studio_runs, studio_option_count };
 
 static const option_spec studio_options[] = {
     [studio_port] = {.name = "port",
@@ -14,6 +14,7 @@ static const option_spec studio_options[] = {
                      .most = 65535,
                      .help = "listen on this port of 127.0.0.1; 0, the default, takes any that is free"},
     [studio_no_browser] = {.name = "no-browser", .kind = OPTION_FLAG, .help = "print the link, and open no browser"},
+    [studio_at_once] = {.name = "run", .kind = OPTION_FLAG, .help = "run the scene as soon as a page shows it"},
     [studio_threads] = {.name = "threads",
                         .letter = 'j',
                         .kind = OPTION_INTEGER,
@@ -136,6 +137,7 @@ static int serve(const tool_arguments *arguments, known_scenes *scenes, const kn
                        .scenes = scenes,
                        .runs = runs,
                        .first = first,
+                       .runs_at_once = values[studio_at_once].given,
                        .threads = values[studio_threads].given ? (int)values[studio_threads].integer : 0,
                    });
     snprintf(link, sizeof link, "http://127.0.0.1:%d/?token=%s", studio_server_port(server), token);
@@ -155,6 +157,9 @@ static int serve(const tool_arguments *arguments, known_scenes *scenes, const kn
 static int run_studio(const tool_arguments *arguments)
 {
     known_scenes scenes;
+    /* Threads of clang's OpenMP spin for 200 ms after their work: between the steps of a scene that runs at real time
+     * they would take the cores that the browser draws with. Within a step the pauses are far shorter than 1 ms. */
+    setenv("KMP_BLOCKTIME", "1", 0);
     const char *first = NULL;
     find_known_scenes(&scenes);
     if (arguments->operand_count && !(first = name_in_list(&scenes, arguments->operands[0]))) {
@@ -192,7 +197,7 @@ const tool_command studio_command = {
                    "\nThe link holds a token; whoever has it can use the studio. Ctrl-C ends it.",
     .options = studio_options,
     .option_count = studio_option_count,
-    .examples = "  selkie studio double_dam_2d\n"
+    .examples = "  selkie studio double_dam_2d --run\n"
                 "  selkie studio --no-browser --port 8080\n",
     .run = run_studio,
 };

@@ -168,28 +168,58 @@ static void put_poses(unsigned char *at, const studio_view *view, const studio_s
     }
 }
 
-/* Positions as 16 bits an axis of the domain, then speeds as a byte of `scale`. */
+/* Numbers to their integers. Comparisons rather than fminf() let the compiler vectorise; what is no number becomes an
+ * end of the range. */
+static inline uint16_t to_short(float value)
+{
+    value = value > 0.0f ? value : 0.0f;
+    return (uint16_t)(int)((value < 65535.0f ? value : 65535.0f) + 0.5f);
+}
+
+static inline unsigned char to_byte(float value)
+{
+    value += 0.5f;
+    return (unsigned char)(int)(value < 255.0f ? value : 255.0f);
+}
+
+/* Particles begin .. end - 1: positions as 16 bits an axis of the domain, speeds as a byte. `dimension` is a constant
+ * at each call. */
+static inline __attribute__((always_inline)) void put_range(uint16_t *out, unsigned char *speeds,
+                                                            const studio_view *view, const int dimension,
+                                                            const float unit[4], int64_t begin, int64_t end)
+{
+    for (int64_t p = begin; p < end; p++) {
+        const size_t at = (size_t)p * view->stride;
+        const float *position = (const float *)(const void *)((const char *)view->position + at);
+        const float *velocity = (const float *)(const void *)((const char *)view->velocity + at);
+        float square = 0;
+        for (int d = 0; d < dimension; d++) {
+            out[p * dimension + d] = to_short(position[d] * unit[d]);
+            square += velocity[d] * velocity[d];
+        }
+        speeds[p] = to_byte(sqrtf(square) * unit[3]);
+    }
+}
+
+/* Positions, then speeds as a byte of `scale`. */
 static void put_particles(unsigned char *positions, unsigned char *speeds, const studio_view *view, const float size[3],
                           float scale)
 {
+    enum { piece = 16384 };
     uint16_t *out = (uint16_t *)(void *)positions;
-    const float speed_unit = scale > 0 ? 255.0f / scale : 0.0f;
-    const int dimension = view->scene->domain.dimension;
-    float unit[3];
+    const int dimension = view->scene->domain.dimension, is_still = !view->velocity;
+    float unit[4] = {0, 0, 0, scale > 0 && !is_still ? 255.0f / scale : 0.0f};
     for (int d = 0; d < 3; d++)
         unit[d] = size[d] > 0 ? 65535.0f / size[d] : 0.0f;
+    studio_view known = *view;
+    known.velocity = is_still ? view->position : view->velocity; /* times 0 */
 #pragma omp parallel for schedule(static)
-    for (int64_t p = 0; p < view->count; p++) {
-        const float *position = (const float *)(const void *)((const char *)view->position + (size_t)p * view->stride);
-        const float *velocity =
-            view->velocity ? (const float *)(const void *)((const char *)view->velocity + (size_t)p * view->stride)
-                           : NULL;
-        float square = 0;
-        for (int d = 0; d < dimension; d++) {
-            out[p * dimension + d] = (uint16_t)(fminf(fmaxf(position[d] * unit[d], 0.0f), 65535.0f) + 0.5f);
-            square += velocity ? velocity[d] * velocity[d] : 0.0f;
-        }
-        speeds[p] = (unsigned char)fminf(sqrtf(square) * speed_unit + 0.5f, 255.0f);
+    for (int64_t begin = 0; begin < view->count; begin += piece) {
+        const int64_t end = begin + piece < view->count ? begin + piece : view->count;
+        if (dimension == 2)
+            put_range(out, speeds, &known, 2, unit, begin, end);
+        else
+            put_range(out, speeds, &known, 3, unit, begin, end);
     }
 }
 

@@ -39,6 +39,7 @@ static const struct verb_info {
     [STUDIO_RECORD] = {"record", NULL, CONTENT_NONE, 0, 1},
     [STUDIO_DRAW] = {"draw", "drawn", CONTENT_OBJECT, STUDIO_MAX_CHANGE, 0},
     [STUDIO_FLOW] = {"flow", NULL, CONTENT_NONE, 0, 1},
+    [STUDIO_SKETCH] = {"sketch", "scene", CONTENT_TEXT, STUDIO_MAX_NAME, 0},
     [STUDIO_SEEN] = {"seen", "frame", CONTENT_NUMBER, 4294967295u, 1},
     [STUDIO_CONTROL] = {"control", NULL, CONTENT_NONE, 0, 1},
 };

@@ -26,6 +26,7 @@ typedef enum studio_verb {
     STUDIO_RECORD,   /* asks for the scene with all changes so far */
     STUDIO_DRAW,     /* drawn: an element of reduced.drawn; asks for its flow */
     STUDIO_FLOW,     /* asks for the velocity of the flow */
+    STUDIO_SKETCH,   /* scene: name of a scene of the list; asks for its picture */
     STUDIO_SEEN,     /* frame: number of a frame that was drawn */
     STUDIO_CONTROL,  /* the sender becomes the controller */
     STUDIO_VERB_COUNT

@@ -29,15 +29,15 @@ static void add_run(known_scenes *runs, const char *folder, const char *name)
     }
     const int good = sk_file_exists(path) && sk_folder_list_frames(frames, &list, NULL) == SELKIE_OK && list.count > 0;
     known_scene *longer = good ? realloc(runs->items, (runs->count + 1) * sizeof *longer) : NULL;
+    char *own = longer ? strdup(name) : NULL;
+    if (longer)
+        runs->items = longer;
     sk_file_list_free(&list);
     free(frames);
-    if (!longer) {
+    if (own)
+        runs->items[runs->count++] = (known_scene){path, own, own};
+    else
         free(path);
-        return;
-    }
-    runs->items = longer;
-    char *own = strdup(name);
-    runs->items[runs->count++] = (known_scene){path, own, own};
 }
 
 static int by_name(const void *a, const void *b)

@@ -16,6 +16,7 @@
 #include "base/timer.h"
 #include "studio_field.h"
 #include "studio_run.h"
+#include "studio_sketch.h"
 #include "studio_text.h"
 #include "studio_world.h"
 
@@ -32,6 +33,7 @@ struct studio_simulation {
     char message[1024];
     uint32_t state_number;
     int end_announced;             /* it paused at the end of the scene once */
+    int starts;                    /* the first frame that a page takes makes it run */
     double base_time, base_wall;   /* s  where the pace is counted from */
     double frame_wall, state_wall; /* s  when the last ones were made */
     double rate_time, rate_wall;   /* s  where the rate is counted from */
@@ -120,6 +122,11 @@ static void publish(studio_simulation *s)
         studio_publish(s->exchange, STUDIO_FRAME, make_frame(s));
         s->frame_wall = wall;
         s->frame_is_old = 0;
+        if (s->starts) {
+            s->starts = 0;
+            s->state.is_running = s->state_is_old = 1;
+            count_anew(s);
+        }
     }
     if (s->state_is_old && (is_still || wall - s->state_wall >= state_interval)) {
         s->state.message = s->message;
@@ -247,6 +254,19 @@ static selkie_code change(studio_simulation *s, const studio_order *command, sel
     return code;
 }
 
+static selkie_code sketch(studio_simulation *s, const studio_order *command, selkie_error *error)
+{
+    const char *path = path_of(s->scenes, command->message.text);
+    selkie_scene *scene = NULL;
+    if (!path)
+        return refuse(error, "there is no scene of that name");
+    const selkie_code code = selkie_scene_load(path, 0, NULL, &scene, error);
+    if (code == SELKIE_OK)
+        studio_answer(s->exchange, command->sender, studio_sketch_blob(scene, command->message.text));
+    selkie_scene_free(scene);
+    return code;
+}
+
 static void check(studio_simulation *s, const studio_order *command)
 {
     selkie_error error = {0};
@@ -284,6 +304,8 @@ static selkie_code obey(studio_simulation *s, const studio_order *command, selki
         return open_scene(s, message->text, error);
     case STUDIO_OPEN_RUN:
         return open_run(s, message->text, error);
+    case STUDIO_SKETCH:
+        return sketch(s, command, error);
     case STUDIO_CHECK:
         check(s, command);
         return SELKIE_OK;
@@ -460,6 +482,7 @@ static studio_simulation *create(studio_exchange *exchange, const studio_simulat
     s->runs = options->runs;
     s->first = options->first ? strdup(options->first) : NULL;
     s->studio.threads = options->threads;
+    s->starts = options->runs_at_once;
     s->state.speed = 1;
     return s;
 }

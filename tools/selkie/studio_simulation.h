@@ -10,6 +10,7 @@ typedef struct studio_simulation studio_simulation;
 typedef struct studio_simulation_options {
     const known_scenes *scenes, *runs; /* must outlive it */
     const char *first;                 /* name of the scene to open, or NULL */
+    int runs_at_once;                  /* it runs as soon as a page shows it */
     int threads;                       /* 0 = all cores */
 } studio_simulation_options;
 

@@ -311,6 +311,27 @@ static void put_names(studio_text *text, const selkie_scene *scene)
     fputc(']', text->stream);
 }
 
+/* Where probes are, from the corner of the domain. */
+static void put_probes(studio_text *text, const selkie_scene *scene)
+{
+    const sk_field *list = sk_struct_find(&sk_scene_struct, "probes"), *kind = sk_struct_find(list->of, "type");
+    open_list(text, "probes");
+    for (int p = 0; p < scene->probe_count; p++) {
+        const selkie_probe_def *probe = &scene->probes[p];
+        double at[3];
+        for (int d = 0; d < 3; d++)
+            at[d] = probe->at[d] - scene->domain.origin[d];
+        studio_text_key(text, NULL);
+        fputc('{', text->stream);
+        studio_text_string(text, "name", probe->name);
+        studio_text_string(text, "kind", sk_enum_name(kind->choices, (int)probe->kind));
+        studio_text_numbers(text, "at", at, 3);
+        studio_text_number(text, "axis", (double)probe->axis);
+        fputc('}', text->stream);
+    }
+    fputc(']', text->stream);
+}
+
 /* The speed of a fall through most of the domain: a colour has the same speed in every frame. */
 static double natural_speed(const selkie_scene *scene)
 {
@@ -353,6 +374,7 @@ studio_blob *studio_scene_blob(const studio_world *studio)
     studio_text_number(&text, "end", studio->end);
     studio_text_number(&text, "fps", scene->time.fps);
     put_names(&text, scene);
+    put_probes(&text, scene);
     put_columns(&text, studio->world);
     studio_text_string(&text, "text", studio->text);
     fputc('}', text.stream);

@@ -31,6 +31,8 @@ int simulate(const char *scene, int set_count, const char *const *sets, const ch
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for an error of the library; returns the exit code that belongs to it. */
 int complain_error(const selkie_error *error);
+/* The scene that later errors are about: a message that begins with a key of scenes gets this file in front. */
+void complain_of_scene(const char *path);
 
 int has_ending(const char *text, const char *ending);
 

@@ -13,7 +13,9 @@ cd "$root/scenes"
 printf '[' >"$site/scenes.json"
 separator=
 for name in reduced/play reduced/game reduced/jet_small reduced/shear_small reduced/drafting_small reduced/fish \
-    reduced/pinball reduced/cylinder_wake reduced/wall_image examples/double_dam_2d examples/dam_break_2d; do
+    reduced/pinball reduced/cylinder_wake reduced/wall_image examples/double_dam_2d \
+    examples/moving_paddle_2d examples/sloshing_2d examples/oil_on_water_2d examples/viscous_2d examples/channel_2d \
+    splash/drop_2d validation/standing_wave_2d; do
     [ -f "$name.json" ] || continue
     mkdir -p "$site/scenes/$(dirname "$name")"
     cp "$name.json" "$site/scenes/$name.json"

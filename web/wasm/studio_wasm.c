@@ -44,8 +44,13 @@ EMSCRIPTEN_KEEPALIVE int studio_wasm_add_scene(const char *name, const char *pat
     if (!longer)
         return -1;
     scenes.items = longer;
-    char *own = strdup(name);
-    scenes.items[scenes.count++] = (known_scene){strdup(path), own, own};
+    char *own = strdup(name), *file = strdup(path);
+    if (!own || !file) {
+        free(own);
+        free(file);
+        return -1;
+    }
+    scenes.items[scenes.count++] = (known_scene){file, own, own};
     return 0;
 }
 

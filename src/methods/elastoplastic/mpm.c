@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "methods/elastoplastic/elastic_materials.h"
+#include "methods/sorting.h"
+
+const char *const sk_mpm_own[SK_MPM_OWN] = {"deformation", "velocity_gradient", "plastic_strain", "plastic_volume",
+                                            "stress"};
 
 static int takes_part(const selkie_scene *scene)
 {
@@ -13,8 +17,6 @@ static int takes_part(const selkie_scene *scene)
 
 static selkie_code create(sk_step *step, selkie_error *error)
 {
-    static const char *const matrices[] = {"deformation", "velocity_gradient"};
-    static const char *const numbers[] = {"plastic_strain", "plastic_volume", "stress"};
     const int count = step->scene->material_count;
     sk_mpm *mpm = sk_allocate_zeroed(step->memory, sizeof *mpm);
     if (!mpm)
@@ -22,13 +24,12 @@ static selkie_code create(sk_step *step, selkie_error *error)
     sk_step_set_state(step, &sk_method_mpm, mpm);
     mpm->materials = sk_allocate_zeroed(step->memory, (size_t)count * sizeof *mpm->materials);
     int enough = mpm->materials != NULL;
-    for (size_t n = 0; n < sizeof matrices / sizeof *matrices; n++)
-        enough &=
-            sk_particles_add_attribute(&step->particles, matrices[n], step->dimension * step->dimension, 0) != NULL;
-    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-        enough &= sk_particles_add_attribute(&step->particles, numbers[n], 1, 0) != NULL;
+    for (int n = 0; n < SK_MPM_OWN; n++)
+        enough &= sk_particles_add_attribute(&step->particles, sk_mpm_own[n],
+                                             n < 2 ? step->dimension * step->dimension : 1, 0) != NULL;
     if (!enough)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory for %d materials and attributes", count);
+    mpm->own = (sk_lagging){.count = SK_MPM_OWN, .names = sk_mpm_own};
     mpm->material_count = count;
     for (int m = 0; m < count; m++) {
         mpm->materials[m] = sk_elastic_material_of(step, m);
@@ -87,6 +88,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
     (void)error;
+    sk_lagging_settle(step, &sk_mpm_of(step)->own);
     step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
     step->counted_volume = step->surface_volume = step->kernel_volume;
     return SELKIE_OK;
@@ -100,7 +102,18 @@ static void destroy(sk_step *step)
     sk_release(step->memory, mpm->materials);
     sk_release(step->memory, mpm->tiles);
     sk_release(step->memory, mpm->nodes);
+    sk_lagging_release(step, &mpm->own);
     sk_release(step->memory, mpm);
+}
+
+selkie_code sk_mpm_sort_2d(sk_step *step, selkie_error *error)
+{
+    return sk_lagging_sort_2d(step, &sk_mpm_of(step)->own, error);
+}
+
+selkie_code sk_mpm_sort_3d(sk_step *step, selkie_error *error)
+{
+    return sk_lagging_sort_3d(step, &sk_mpm_of(step)->own, error);
 }
 
 /* Pressure waves cross a part of a cell in a step. */
@@ -131,11 +144,11 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     return SELKIE_OK;
 }
 
-/* Attributes, which the sort keeps twice. */
+/* Attributes, which are there twice, and their order. */
 static double bytes_per_particle(const selkie_scene *scene)
 {
     const int d = scene->domain.dimension;
-    return 2 * 4 * (2 * d * d + 3);
+    return 2 * 4 * (2 * d * d + 3 + 1);
 }
 
 /* Nodes and tiles. */
@@ -154,6 +167,10 @@ const sk_method sk_method_mpm = {
     .destroy = destroy,
     .phases =
         {
+            {.name = "sort",
+             .slot = SK_SLOT_SORT,
+             .flags = SK_PHASE_REPLACES,
+             .run = SK_FORMS(sk_mpm_sort, sk_sort_particles_plain)},
             {.name = "to_grid", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_mpm_to_grid, sk_mpm_to_grid_plain)},
             {.name = "nodes", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_mpm_nodes)},
             {.name = "to_points", .slot = SK_SLOT_MOVE, .run = SK_FORMS(sk_mpm_to_points, sk_mpm_to_points_plain)},

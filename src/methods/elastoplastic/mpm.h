@@ -7,13 +7,15 @@
  * Points of a block add to a tile of the block's own: its nodes and a halo of one. A node then adds up the tiles that
  * hold it in the order of the blocks, so that results do not depend on threads.
  *
+ * Attributes lag behind the sort (lagging.h): `to_grid` and `to_points` write them in the new order.
+ *
  * Attributes of points: `deformation` (F - 1 of the elastic deformation gradient F, row-major: new points are at rest),
  * `velocity_gradient` (1/s), `plastic_strain`, `plastic_volume` (see sk_plastic_state), `stress` (Pa, equivalent).
  */
 #ifndef SK_METHODS_MPM_H
 #define SK_METHODS_MPM_H
 
-#include "methods/method.h"
+#include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_mpm;
 
@@ -31,7 +33,12 @@ typedef struct sk_mpm {
     float (*tiles)[4];                     /* [particle blocks][tile nodes] momentum and mass of a block's points */
     float (*nodes)[4];                     /* [blocks][cells] velocity (m/s) and mass, over the mass of a point */
     size_t tile_capacity, node_capacity;
+    sk_lagging own; /* attributes (sk_mpm_own) */
 } sk_mpm;
+
+/* Attributes that mpm adds to the points. */
+enum { SK_MPM_OWN = 5 };
+extern const char *const sk_mpm_own[SK_MPM_OWN];
 
 static inline sk_mpm *sk_mpm_of(const sk_step *step)
 {
@@ -39,6 +46,7 @@ static inline sk_mpm *sk_mpm_of(const sk_step *step)
 }
 
 #define SK_MPM_PHASES(dim)                                                                                             \
+    selkie_code sk_mpm_sort_##dim(sk_step *step, selkie_error *error);                                                 \
     selkie_code sk_mpm_to_grid_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_mpm_to_grid_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_mpm_nodes_##dim(sk_step *step, selkie_error *error);                                                \

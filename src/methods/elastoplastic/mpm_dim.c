@@ -1,10 +1,20 @@
-/* The transfers of mpm, tuned: the components of a node are lanes, and all points of a cell share their nodes. */
+/* The transfers of mpm, tuned: four points of a cell are lanes, and all points of a cell share their nodes.
+ *
+ * Sums over the 3^dimension nodes of a point are taken along one axis after the other. Along an axis the nodes give a
+ * value, its rise and its moment; the first two axes then need three values each and not nine:
+ *
+ *   nodes --(weights along x)--> rows --(along y)--> levels of z: value, rise and moment along z
+ *                                  \---(along z)--> levels of y: rise and moment along y
+ *   nodes --(weights across x)--> levels of x: rise and moment along x
+ *
+ * Points to nodes is the transpose of nodes to points.
+ */
 #include "base/simd.h"
 #include "methods/elastoplastic/mpm_law.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ROWS = SELKIE_DIM == 3 ? 9 : 3 }; /* of three nodes along x */
+enum { ROWS = SK_MPM_NODES / 3 }; /* of three nodes along x */
 
 /* First node of a row in the tile, counted from the cell's first. */
 INLINE int row_start(int row)
@@ -14,62 +24,122 @@ INLINE int row_start(int row)
 
 /* --- Points to nodes --- */
 
-/* A column of a matrix. */
-INLINE f4 column(const float matrix[SK_MPM_MATRIX], int d)
-{
-    return (f4){matrix[d], matrix[SELKIE_DIM + d], SELKIE_DIM == 3 ? matrix[2 * SELKIE_DIM + d] : 0.0f, 0.0f};
-}
+enum { MOST_GROUPS = 8 }; /* of a cell, added at once */
 
-/* Adds a point to the nodes of its cell: sk_mpm_give, a row of three nodes at a time. */
-INLINE void give(const sk_mpm_giving *giving, uint32_t p, const float centre[3], const float push_matrix[SK_MPM_MATRIX],
-                 f4 nodes[SK_MPM_NODES])
+/* What a group gives to the levels of the axes, by component; `x` and `level[0]` have the factor of mass. */
+typedef struct gift {
+    f4 x[3], y[3], z[3], cross[ROWS];
+    f4 level[SELKIE_DIM][SELKIE_DIM][3]; /* m/s  [axis][component] */
+} gift;
+
+/* The axes, velocity, affine part and stress of a group. `mass` is zero in idle lanes. */
+static void make_gift(const sk_mpm_giving *giving, const float centre[3], const sk_point_rows *rows,
+                      const sk_point_rows *sources, f4 mass, const f4 push[SK_SYMMETRIC], gift *to)
 {
-    const sk_mpm_points *points = &giving->points;
-    const float *v = points->records[p].velocity, *affine = points->affine + (size_t)p * SK_MPM_MATRIX;
-    const float mass = sk_mpm_material(giving->mpm, points, p)->relative_mass;
-    float weight[3][3], rise[3][3], offset[3];
-    f4 slope[3], push[3], base = {v[0], v[1], SELKIE_DIM == 3 ? v[2] : 0.0f, 1.0f};
-    sk_mpm_offset(giving->grid, centre, points->records[p].position, offset);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        sk_mpm_weights(offset[d], weight[d], rise[d]);
-        slope[d] = giving->cell_size * column(affine, d);
-        push[d] = column(push_matrix, d);
-        base = sk_scaled_add(-offset[d], slope[d], base);
-    }
+    sk_lane_records records;
+    sk_mpm_axis axes[SELKIE_DIM];
+    f4 affine[SK_MPM_MATRIX];
+    sk_load_records(giving->points.records, rows, &records);
+    sk_load_matrices(giving->points.now.affine, sources, affine);
+    sk_mpm_axes(giving->grid, centre, records.column, axes);
+    sk_mpm_cross(axes, to->cross);
     for (int n = 0; n < 3; n++) {
-        weight[0][n] *= mass;
-        rise[0][n] *= mass;
+        to->x[n] = mass * axes[0].weight[n];
+        to->y[n] = axes[1].weight[n];
+        to->z[n] = axes[SELKIE_DIM - 1].weight[n];
     }
-    for (int row = 0; row < ROWS; row++) {
-        const int j = row % 3, k = row / 3;
-        const float wz = SELKIE_DIM == 3 ? weight[SELKIE_DIM - 1][k] : 1.0f, share = weight[1][j] * wz;
-        f4 value = j == 0 ? base - slope[1] : j == 1 ? base : base + slope[1];
-        if (SELKIE_DIM == 3)
-            value = k == 0 ? value - slope[SELKIE_DIM - 1] : k == 1 ? value : value + slope[SELKIE_DIM - 1];
-        f4 middle = sk_scaled_add(-rise[1][j] * wz, push[1], share * value);
-        if (SELKIE_DIM == 3)
-            middle = sk_scaled_add(-weight[1][j] * rise[SELKIE_DIM - 1][k], push[SELKIE_DIM - 1], middle);
-        const f4 along = share * slope[0], against = -share * push[0];
-        f4 *to = nodes + 3 * row;
-        to[0] = sk_scaled_add(rise[0][0], against, sk_scaled_add(weight[0][0], middle - along, to[0]));
-        to[1] = sk_scaled_add(rise[0][1], against, sk_scaled_add(weight[0][1], middle, to[1]));
-        to[2] = sk_scaled_add(rise[0][2], against, sk_scaled_add(weight[0][2], middle + along, to[2]));
+
+    /* Nodes before and behind get the rise of stress and the moment of the affine part, those at the cell the rest. */
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const f4 low = giving->cell_size * axes[d].moment[0], high = giving->cell_size * axes[d].moment[1];
+        for (int c = 0; c < SELKIE_DIM; c++) {
+            const f4 slope = affine[SELKIE_DIM * c + d], against = -push[sk_entry(c, d)];
+            f4 *level = to->level[d][c];
+            level[0] = f4_multiply_add(axes[d].rise[0], against, low * slope);
+            level[2] = f4_multiply_add(axes[d].rise[1], against, high * slope);
+            if (d == 0) {
+                level[0] *= mass;
+                level[2] *= mass;
+            }
+            level[1] = -(level[0] + level[2]);
+        }
+    }
+
+    /* Velocity goes with the last axis. */
+    for (int c = 0; c < SELKIE_DIM; c++)
+        for (int n = 0; n < 3; n++) {
+            f4 *level = &to->level[SELKIE_DIM - 1][c][n];
+            *level = f4_multiply_add(axes[SELKIE_DIM - 1].weight[n], records.column[3 + c], *level);
+        }
+}
+
+/* Momentum of component c that groups give to the nodes at level k of z, a sum in each lane. */
+INLINE void add_level(const gift *gifts, int count, int c, int k, f4 sum[9])
+{
+    f4 total[9];
+    for (int n = 0; n < 9; n++)
+        total[n] = sk_four(0.0f);
+    for (const gift *g = gifts; g < gifts + count; g++) {
+        const f4 *x = g->level[0][c], *y = g->level[1][c], *z = g->level[SELKIE_DIM - 1][c];
+#pragma GCC unroll 3
+        for (int j = 0; j < 3; j++) {
+            const f4 row = SELKIE_DIM == 3 ? f4_multiply_add(g->y[j], z[k], g->z[k] * y[j]) : y[j];
+            const f4 cross = g->cross[3 * k + j];
+#pragma GCC unroll 3
+            for (int i = 0; i < 3; i++)
+                total[3 * j + i] = f4_multiply_add(g->x[i], row, f4_multiply_add(cross, x[i], total[3 * j + i]));
+        }
+    }
+    for (int n = 0; n < 9; n++)
+        sum[n] = total[n];
+}
+
+INLINE void add_mass(const gift *gifts, int count, int k, f4 sum[9])
+{
+    f4 total[9];
+    for (int n = 0; n < 9; n++)
+        total[n] = sk_four(0.0f);
+    for (const gift *g = gifts; g < gifts + count; g++)
+#pragma GCC unroll 9
+        for (int n = 0; n < 9; n++)
+            total[n] = f4_multiply_add(g->x[n % 3], g->cross[3 * k + n / 3], total[n]);
+    for (int n = 0; n < 9; n++)
+        sum[n] = total[n];
+}
+
+/* Adds groups of a cell to its nodes. */
+static void add_gifts(const gift *gifts, int count, float (*first)[4])
+{
+    for (int k = 0; k < ROWS / 3; k++) {
+        f4 sum[4][9];
+        for (int c = 0; c < SELKIE_DIM; c++)
+            add_level(gifts, count, c, k, sum[c]);
+        if (SELKIE_DIM == 2)
+            memset(sum[2], 0, sizeof sum[2]);
+        add_mass(gifts, count, k, sum[3]);
+        for (int n = 0; n < 9; n++) {
+            f4 *node = (f4 *)(void *)first[row_start(3 * k + n / 3) + n % 3];
+            *node += f4_sums(sum[0][n], sum[1][n], sum[2][n], sum[3][n]);
+        }
     }
 }
 
-/* Stress of the points of a block, found in chunks ahead of the transfer. */
-typedef struct chunk {
-    uint32_t begin, end;
-    float push[SK_MPM_CHUNK][SK_MPM_MATRIX];
-} chunk;
-
-static void fill_chunk(const sk_mpm_giving *giving, uint32_t begin, uint32_t end, sk_mpm_law_sums *sums, chunk *stress)
+static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32_t begin, uint32_t end,
+                      sk_mpm_lane_sums *sums, float (*first)[4])
 {
-    stress->begin = begin;
-    stress->end = end - begin < SK_MPM_CHUNK ? end : begin + SK_MPM_CHUNK;
-    for (uint32_t p = begin; p < stress->end; p += SK_LANES) {
-        const int count = stress->end - p < SK_LANES ? (int)(stress->end - p) : SK_LANES;
-        sk_mpm_group_law(giving, p, count, sums, stress->push + (p - begin));
+    gift gifts[MOST_GROUPS];
+    int count = 0;
+    for (uint32_t p = begin; p < end; p += SK_LANES) {
+        const sk_point_rows rows = sk_point_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
+        f4 push[SK_SYMMETRIC], mass;
+        sk_mpm_fetch(&giving->points, giving->points.now.deformation, p);
+        sk_mpm_fetch(&giving->points, giving->points.now.affine, p);
+        sk_mpm_group_law(giving, &rows, &sources, sums, push, &mass);
+        make_gift(giving, centre, &rows, &sources, mass, push, &gifts[count++]);
+        if (count < MOST_GROUPS && p + SK_LANES < end)
+            continue;
+        add_gifts(gifts, count, first);
+        count = 0;
     }
 }
 
@@ -77,26 +147,16 @@ static void give_block(const sk_mpm_giving *giving, int block)
 {
     const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     float(*tile)[4] = giving->mpm->tiles + (size_t)(block - 1) * SK_MPM_TILE;
-    sk_mpm_law_sums sums = {0};
-    chunk stress = {.end = start[0]};
+    sk_mpm_lane_sums sums = {0};
     memset(tile, 0, SK_MPM_TILE * sizeof *tile);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
-        float centre[3], (*first)[4] = tile + sk_mpm_first_node(cell);
-        f4 nodes[SK_MPM_NODES];
+        float centre[3];
         if (start[cell] == start[cell + 1])
             continue;
         sk_mpm_centre(giving->grid, block, cell, centre);
-        memset(nodes, 0, sizeof nodes);
-        for (uint32_t p = start[cell]; p < start[cell + 1]; p++) {
-            if (p == stress.end)
-                fill_chunk(giving, p, start[SK_BLOCK_CELLS], &sums, &stress);
-            give(giving, p, centre, stress.push[p - stress.begin], nodes);
-        }
-        for (int row = 0; row < ROWS; row++)
-            for (int i = 0; i < 3; i++)
-                *(f4 *)(void *)first[row_start(row) + i] += nodes[3 * row + i];
+        give_cell(giving, centre, start[cell], start[cell + 1], &sums, tile + sk_mpm_first_node(cell));
     }
-    giving->sums[block] = sums;
+    giving->sums[block] = sk_mpm_total_sums(&sums);
 }
 
 selkie_code SK_DIM(sk_mpm_to_grid)(sk_step *step, selkie_error *error)
@@ -112,8 +172,13 @@ selkie_code SK_DIM(sk_mpm_to_grid)(sk_step *step, selkie_error *error)
 
 /* --- Nodes to points --- */
 
+/* Velocities of a tile by component. The last row may be read beyond its end. */
+typedef struct velocity_tile {
+    float component[SELKIE_DIM][SK_MPM_TILE + SK_LANES];
+} velocity_tile;
+
 /* Copies the nodes of a block and its halo. */
-static void load_tile(const sk_mpm_taking *taking, int block, f4 *tile)
+static void copy_nodes(const sk_mpm_taking *taking, int block, f4 *tile)
 {
     for (int tz = 0; tz < SK_MPM_TILE_NZ; tz++)
         for (int ty = 0; ty < SK_MPM_TILE_N; ty++) {
@@ -133,86 +198,122 @@ static void load_tile(const sk_mpm_taking *taking, int block, f4 *tile)
         }
 }
 
-/* What a point takes, columns of matrices as lanes. */
-typedef struct taken {
-    f4 velocity;    /* m/s */
-    f4 slope[3];    /* m/s a cell, a quarter of the affine slope */
-    f4 gradient[3]; /* m/s a cell */
-} taken;
-
-/* sk_mpm_take over all nodes of a point, a row of three nodes at a time. */
-INLINE void take(const f4 nodes[SK_MPM_NODES], const float offset[3], taken *result)
+static void load_tile(const sk_mpm_taking *taking, int block, velocity_tile *tile)
 {
-    const f4 zero = {0, 0, 0, 0};
-    float weight[3][3], rise[3][3];
-    f4 velocity = zero, moment[3] = {zero, zero, zero}, gradient[3] = {zero, zero, zero};
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sk_mpm_weights(offset[d], weight[d], rise[d]);
-    for (int row = 0; row < ROWS; row++) {
-        const int j = row % 3, k = row / 3;
-        const float wz = SELKIE_DIM == 3 ? weight[SELKIE_DIM - 1][k] : 1.0f, share = weight[1][j] * wz;
-        const f4 a = nodes[3 * row], b = nodes[3 * row + 1], c = nodes[3 * row + 2];
-        const f4 low = weight[0][0] * a, high = weight[0][2] * c, sum = sk_scaled_add(weight[0][1], b, low + high);
-        const f4 rising = sk_scaled_add(rise[0][0], a, sk_scaled_add(rise[0][1], b, rise[0][2] * c));
-        const f4 part = share * sum;
-        velocity += part;
-        moment[0] = sk_scaled_add(share, high - low, moment[0]);
-        moment[1] = j == 0 ? moment[1] - part : j == 1 ? moment[1] : moment[1] + part;
-        gradient[0] = sk_scaled_add(share, rising, gradient[0]);
-        gradient[1] = sk_scaled_add(rise[1][j] * wz, sum, gradient[1]);
-        if (SELKIE_DIM == 3) {
-            moment[2] = k == 0 ? moment[2] - part : k == 1 ? moment[2] : moment[2] + part;
-            gradient[2] = sk_scaled_add(weight[1][j] * rise[SELKIE_DIM - 1][k], sum, gradient[2]);
-        }
+    f4 nodes[SK_MPM_TILE];
+    copy_nodes(taking, block, nodes);
+    for (int n = 0; n < SK_MPM_TILE; n += SK_LANES) {
+        sk_transpose(nodes + n);
+        for (int c = 0; c < SELKIE_DIM; c++)
+            f4_store(tile->component[c] + n, nodes[n + c]);
     }
-    result->velocity = velocity;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        result->slope[d] = moment[d] - offset[d] * velocity;
-        result->gradient[d] = gradient[d];
-    }
+    for (int c = 0; c < SELKIE_DIM; c++)
+        f4_store(tile->component[c] + SK_MPM_TILE, sk_four(0.0f));
 }
 
-static void take_cell(const sk_mpm_taking *taking, const float centre[3], uint32_t begin, uint32_t end, int block,
-                      const f4 *first, sk_point_move_sums *sums)
+/* Rise and moment along an axis, from the values of its three levels. */
+INLINE void take_along(const sk_mpm_axis *axis, const f4 level[3], f4 *rise, f4 *moment)
+{
+    const f4 low = level[0] - level[1], high = level[2] - level[1];
+    *rise = f4_multiply_add(axis->rise[1], high, axis->rise[0] * low);
+    *moment = f4_multiply_add(axis->moment[1], high, axis->moment[0] * low);
+}
+
+INLINE f4 weigh(const f4 weight[3], const f4 level[3])
+{
+    return f4_multiply_add(weight[2], level[2], f4_multiply_add(weight[1], level[1], weight[0] * level[0]));
+}
+
+/* A component of velocity (m/s), its gradient and a quarter of its affine slope (m/s a cell). */
+INLINE f4 take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const f4 cross[ROWS], f4 gradient[SELKIE_DIM],
+               f4 slope[SELKIE_DIM])
+{
+    const f4 zero = sk_four(0.0f);
+    f4 level[3][3] = {{zero, zero, zero}, {zero, zero, zero}, {zero, zero, zero}}; /* [axis] */
+#pragma GCC unroll 9
+    for (int row = 0; row < ROWS; row++) {
+        const int j = row % 3, k = row / 3;
+        const f4 nodes = f4_load(first + row_start(row));
+        const f4 node[3] = {sk_four(nodes[0]), sk_four(nodes[1]), sk_four(nodes[2])};
+        for (int i = 0; i < 3; i++)
+            level[0][i] = f4_multiply_add(cross[row], node[i], level[0][i]);
+        const f4 sum = weigh(axes[0].weight, node);
+        if (SELKIE_DIM == 2) {
+            level[1][j] = sum;
+            continue;
+        }
+        level[1][j] = f4_multiply_add(axes[SELKIE_DIM - 1].weight[k], sum, level[1][j]);
+        level[2][k] = f4_multiply_add(axes[1].weight[j], sum, level[2][k]);
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        take_along(&axes[d], level[d], &gradient[d], &slope[d]);
+    return weigh(axes[SELKIE_DIM - 1].weight, level[SELKIE_DIM - 1]);
+}
+
+/* sk_mpm_deform. `gradient` has no unit. */
+INLINE void deform(const f4 gradient[SK_MPM_MATRIX], f4 deformation[SK_MPM_MATRIX])
+{
+    f4 next[SK_MPM_MATRIX];
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++) {
+            f4 sum = gradient[SELKIE_DIM * i + j];
+            for (int k = 0; k < SELKIE_DIM; k++)
+                sum = f4_multiply_add(gradient[SELKIE_DIM * i + k], deformation[SELKIE_DIM * k + j], sum);
+            next[SELKIE_DIM * i + j] = deformation[SELKIE_DIM * i + j] + sum;
+        }
+    for (int n = 0; n < SK_MPM_MATRIX; n++)
+        deformation[n] = next[n];
+}
+
+/* Velocity, affine part and deformation of a group. `first` is the first node of its cell. */
+INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const velocity_tile *tile, int first,
+                       const sk_point_rows *rows, sk_lane_records *records)
 {
     const sk_mpm_points *points = &taking->points;
-    const float factor = 4.0f * taking->per_cell, clearance = taking->moving.step->solids.clearance[block];
-    f4 nodes[SK_MPM_NODES];
-    for (int row = 0; row < ROWS; row++)
-        for (int i = 0; i < 3; i++)
-            nodes[3 * row + i] = first[row_start(row) + i];
-    for (uint32_t p = begin; p < end; p++) {
-        sk_particle *record = &points->records[p];
-        float *affine = points->affine + (size_t)p * SK_MPM_MATRIX, gradient[SK_MPM_MATRIX], offset[3];
-        taken result;
-        sk_mpm_offset(taking->grid, centre, record->position, offset);
-        take(nodes, offset, &result);
-        for (int i = 0; i < SELKIE_DIM; i++) {
-            record->velocity[i] = result.velocity[i];
-            for (int j = 0; j < SELKIE_DIM; j++) {
-                affine[SELKIE_DIM * i + j] = factor * result.slope[j][i];
-                gradient[SELKIE_DIM * i + j] = result.gradient[j][i];
-            }
-        }
-        SK_DIM(sk_mpm_deform)
-        (taking->moving.dt * taking->per_cell, gradient, points->deformation + (size_t)p * SK_MPM_MATRIX);
-        sk_move_point(&taking->moving, clearance, record, sums);
+    const float factor = 4.0f * taking->per_cell, time = taking->moving.dt * taking->per_cell;
+    sk_mpm_axis axes[SELKIE_DIM];
+    f4 cross[ROWS], affine[SK_MPM_MATRIX], gradient[SK_MPM_MATRIX], deformation[SK_MPM_MATRIX];
+    sk_mpm_axes(taking->grid, centre, records->column, axes);
+    sk_mpm_cross(axes, cross);
+
+    /* A loop: the weights stay in registers for all components. */
+#pragma GCC unroll 1
+    for (int c = 0; c < SELKIE_DIM; c++)
+        records->column[3 + c] =
+            take(tile->component[c] + first, axes, cross, gradient + SELKIE_DIM * c, affine + SELKIE_DIM * c);
+    for (int n = 0; n < SK_MPM_MATRIX; n++) {
+        affine[n] *= factor;
+        gradient[n] *= time;
     }
+    sk_store_matrices(points->next.affine, rows, affine);
+    const sk_point_rows sources = sk_mpm_sources(points, rows);
+    sk_mpm_fetch(points, points->now.deformation, rows->at[0]);
+    sk_load_matrices(points->now.deformation, &sources, deformation);
+    deform(gradient, deformation);
+    sk_store_matrices(points->next.deformation, rows, deformation);
 }
 
 static void take_block(const sk_mpm_taking *taking, int block)
 {
     const uint32_t *start = taking->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     sk_point_move_sums sums = {0};
-    f4 tile[SK_MPM_TILE];
-    load_tile(taking, block, tile);
+    sk_lane_move_sums lane_sums = {0};
+    velocity_tile tile;
+    load_tile(taking, block, &tile);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
         float centre[3];
         if (start[cell] == start[cell + 1])
             continue;
         sk_mpm_centre(taking->grid, block, cell, centre);
-        take_cell(taking, centre, start[cell], start[cell + 1], block, tile + sk_mpm_first_node(cell), &sums);
+        for (uint32_t p = start[cell]; p < start[cell + 1]; p += SK_LANES) {
+            const sk_point_rows rows = sk_point_rows_of(p, start[cell + 1]);
+            sk_lane_records records;
+            sk_load_records(taking->points.records, &rows, &records);
+            take_group(taking, centre, &tile, sk_mpm_first_node(cell), &rows, &records);
+            sk_move_group(&taking->moving, block, &rows, &records, taking->points.records, &lane_sums, &sums);
+        }
     }
+    sk_add_lane_sums(&lane_sums, &sums);
     taking->moving.sums[block] = sums;
 }
 
@@ -223,5 +324,7 @@ selkie_code SK_DIM(sk_mpm_to_points)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
         take_block(&taking, block);
+    if (taking.points.order)
+        sk_lagging_swap(step, &sk_mpm_of(step)->own);
     return sk_end_moving(step, &taking.moving, error);
 }

@@ -21,31 +21,47 @@ enum {
     SK_MPM_TILE = SK_MPM_TILE_N * SK_MPM_TILE_N * SK_MPM_TILE_NZ
 };
 
-/* Attributes of the points, in the order of the records. */
+/* Attributes of mpm (sk_mpm_own). */
+typedef struct sk_mpm_attributes {
+    float *deformation; /* [count][SK_MPM_MATRIX] */
+    float *affine;      /* [count][SK_MPM_MATRIX] 1/s */
+    float *plastic_strain, *plastic_volume, *stress;
+} sk_mpm_attributes;
+
+/* Records and attributes of the points. What mpm adds lies in the rows of `order` after a sort of records alone, and
+ * goes to the rows of the records in `next`: by `to_grid` the last three, by `to_points` the first two. */
 typedef struct sk_mpm_points {
     sk_particle *records;
     const uint32_t *material; /* NULL = all of the first */
-    float *deformation;       /* [count][SK_MPM_MATRIX] */
-    float *affine;            /* [count][SK_MPM_MATRIX] 1/s */
-    float *plastic_strain, *plastic_volume, *stress;
+    const uint32_t *order;    /* NULL = the order of the records, and `next` is `now` */
+    sk_mpm_attributes now, next;
 } sk_mpm_points;
 
-SK_MPM_INLINE float *sk_mpm_attribute(const sk_step *step, const char *name)
+/* Row of a point's attributes. */
+SK_MPM_INLINE size_t sk_mpm_row(const sk_mpm_points *points, size_t p)
 {
-    const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, name);
-    return attribute ? (float *)(void *)attribute->data : NULL;
+    return points->order ? points->order[p] : p;
+}
+
+SK_MPM_INLINE sk_mpm_attributes sk_mpm_attributes_of(const sk_step *step, int next)
+{
+    float *data[SK_MPM_OWN];
+    for (int n = 0; n < SK_MPM_OWN; n++) {
+        const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, sk_mpm_own[n]);
+        data[n] = (float *)(void *)(next ? attribute->spare : attribute->data);
+    }
+    return (sk_mpm_attributes){data[0], data[1], data[2], data[3], data[4]};
 }
 
 SK_MPM_INLINE sk_mpm_points sk_mpm_points_of(const sk_step *step)
 {
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    const sk_mpm *mpm = sk_mpm_of(step);
     return (sk_mpm_points){.records = step->particles.records,
                            .material = material ? material->data : NULL,
-                           .deformation = sk_mpm_attribute(step, "deformation"),
-                           .affine = sk_mpm_attribute(step, "velocity_gradient"),
-                           .plastic_strain = sk_mpm_attribute(step, "plastic_strain"),
-                           .plastic_volume = sk_mpm_attribute(step, "plastic_volume"),
-                           .stress = sk_mpm_attribute(step, "stress")};
+                           .order = mpm->own.lags ? mpm->own.order : NULL,
+                           .now = sk_mpm_attributes_of(step, 0),
+                           .next = sk_mpm_attributes_of(step, mpm->own.lags)};
 }
 
 /* First of the 3^dimension nodes of a cell's points, in the tile of its block. */
@@ -106,14 +122,15 @@ static inline __attribute__((always_inline, unused)) void sk_mpm_make_gift(const
 {
     const sk_mpm_points *points = &giving->points;
     const sk_elastic_material *material = sk_mpm_material(giving->mpm, points, p);
-    const float *affine = points->affine + (size_t)p * SK_MPM_MATRIX;
+    const size_t row = sk_mpm_row(points, p);
+    const float *affine = points->now.affine + row * SK_MPM_MATRIX;
     const float factor = giving->kick * material->inverse_density / giving->cell_size;
-    sk_plastic_state state = {points->plastic_strain[p], points->plastic_volume[p]};
+    sk_plastic_state state = {points->now.plastic_strain[row], points->now.plastic_volume[row]};
     sk_elastic_result result;
-    SK_DIM(sk_elastic_point)(material, giving->dt, points->deformation + (size_t)p * SK_MPM_MATRIX, &state, &result);
-    points->plastic_strain[p] = state.strain;
-    points->plastic_volume[p] = state.volume;
-    points->stress[p] = result.equivalent;
+    SK_DIM(sk_elastic_point)(material, giving->dt, points->now.deformation + row * SK_MPM_MATRIX, &state, &result);
+    points->next.plastic_strain[p] = state.strain;
+    points->next.plastic_volume[p] = state.volume;
+    points->next.stress[p] = result.equivalent;
     sums->energy += result.energy;
     sums->work += result.work;
     sums->wave_speed = fmaxf(sums->wave_speed, result.wave_speed);

@@ -1,92 +1,87 @@
-/* Plastic flow and stress of a run of points, in lanes where they share a material. For files compiled per dimension.
- */
+/* Plastic flow and stress of a group of points, in lanes where they share a material. For files compiled per
+ * dimension. */
 #ifndef SK_METHODS_MPM_LAW_H
 #define SK_METHODS_MPM_LAW_H
 
-#include "methods/elastoplastic/elastic_lanes.h"
-#include "methods/elastoplastic/mpm_frame.h"
+#include "methods/elastoplastic/mpm_lanes.h"
 
-enum { SK_MPM_CHUNK = 128 }; /* points whose stress is found at once: it stays in the first cache */
+/* Sums of a block, a point in each lane, and those of points that took the kernels. */
+typedef struct sk_mpm_lane_sums {
+    sk_lane_doubles energy, work;
+    f4 wave_speed;
+    sk_mpm_law_sums single;
+} sk_mpm_lane_sums;
 
-/* Loads points p .. p + count - 1; the last one fills the lanes that are left. */
-SK_LANES_INLINE void sk_mpm_load_group(const sk_mpm_points *points, uint32_t p, int count, sk_elastic_group *group)
+SK_LANES_INLINE sk_mpm_law_sums sk_mpm_total_sums(const sk_mpm_lane_sums *sums)
 {
-    size_t at[SK_LANES];
-    const float *from[SK_LANES];
-    for (int l = 0; l < SK_LANES; l++) {
-        at[l] = p + (size_t)(l < count ? l : count - 1);
-        from[l] = points->deformation + at[l] * SK_MPM_MATRIX;
-    }
-    for (int n = 0; n < SK_MPM_MATRIX; n++)
-        group->deformation[n] = (f4){from[0][n], from[1][n], from[2][n], from[3][n]};
-    const float *strain = points->plastic_strain, *volume = points->plastic_volume;
-    group->strain = (f4){strain[at[0]], strain[at[1]], strain[at[2]], strain[at[3]]};
-    group->volume = (f4){volume[at[0]], volume[at[1]], volume[at[2]], volume[at[3]]};
+    return (sk_mpm_law_sums){sums->single.energy + sk_lane_sum(sums->energy),
+                             sums->single.work + sk_lane_sum(sums->work),
+                             fmaxf(sums->single.wave_speed, sk_lane_most(sums->wave_speed))};
 }
 
-/* Stores the results of a group; `push` gets factor times stress. */
-SK_LANES_INLINE void sk_mpm_store_group(const sk_mpm_points *points, const sk_elastic_material *material, uint32_t p,
-                                        int count, float factor, const sk_elastic_group *group,
-                                        float (*push)[SK_MPM_MATRIX])
+/* Points of a group by the kernels. */
+static __attribute__((noinline, unused)) void sk_mpm_single_laws(const sk_mpm_giving *giving, const sk_point_rows *rows,
+                                                                 sk_mpm_law_sums *sums, f4 push[SK_SYMMETRIC], f4 *mass)
 {
-    float stress[SK_SYMMETRIC][SK_LANES], deformation[SK_MPM_MATRIX][SK_LANES];
-    for (int n = 0; n < SK_SYMMETRIC; n++) {
-        const f4 scaled = factor * group->stress[n];
-        memcpy(stress[n], &scaled, sizeof scaled);
-    }
-    for (int l = 0; l < count; l++)
+    *mass = sk_four(0.0f);
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        push[n] = sk_four(0.0f);
+    for (int l = 0; l < rows->count; l++) {
+        sk_mpm_gift gift;
+        sk_mpm_make_gift(giving, (uint32_t)rows->at[l], sums, &gift);
+        (*mass)[l] = gift.mass;
         for (int i = 0; i < SELKIE_DIM; i++)
-            for (int j = 0; j < SELKIE_DIM; j++)
-                push[l][SELKIE_DIM * i + j] = stress[sk_entry(i, j)][l];
-    memcpy(points->stress + p, &group->equivalent, (size_t)count * sizeof(float));
-    if (material->plasticity == SK_PLASTIC_NONE)
-        return;
-    memcpy(points->plastic_strain + p, &group->strain, (size_t)count * sizeof(float));
-    memcpy(points->plastic_volume + p, &group->volume, (size_t)count * sizeof(float));
-    memcpy(deformation, group->deformation, sizeof deformation);
-    for (int l = 0; l < count; l++) {
-        float *to = points->deformation + (size_t)(p + (uint32_t)l) * SK_MPM_MATRIX;
-        for (int n = 0; n < SK_MPM_MATRIX; n++)
-            to[n] = deformation[n][l];
+            for (int j = i; j < SELKIE_DIM; j++)
+                push[sk_entry(i, j)][l] = gift.push[SELKIE_DIM * i + j];
     }
 }
 
-/* One point of a group by the kernels. */
-static __attribute__((noinline, unused)) void sk_mpm_single_law(const sk_mpm_giving *giving, uint32_t p,
-                                                                sk_mpm_law_sums *sums, float push[SK_MPM_MATRIX])
+/* Stores what the law changed. */
+SK_LANES_INLINE void sk_mpm_store_group(const sk_mpm_points *points, const sk_elastic_material *material,
+                                        const sk_point_rows *rows, const sk_point_rows *sources,
+                                        const sk_elastic_group *group)
 {
-    sk_mpm_gift gift;
-    sk_mpm_make_gift(giving, p, sums, &gift);
-    memcpy(push, gift.push, sizeof gift.push);
+    sk_store_number(points->next.stress, rows, group->equivalent);
+    sk_store_number(points->next.plastic_strain, rows, group->strain);
+    sk_store_number(points->next.plastic_volume, rows, group->volume);
+    if (material->plasticity != SK_PLASTIC_NONE)
+        sk_store_matrices(points->now.deformation, sources, group->deformation);
 }
 
-static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving *giving, uint32_t p, int count,
-                                                            sk_mpm_law_sums *sums, float (*push)[SK_MPM_MATRIX])
+/* Flow and stress of a group: `push` of sk_mpm_gift, symmetric, and the mass, zero in idle lanes. `sources` are the
+ * rows of its attributes. */
+static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving *giving, const sk_point_rows *rows,
+                                                            const sk_point_rows *sources, sk_mpm_lane_sums *sums,
+                                                            f4 push[SK_SYMMETRIC], f4 *mass)
 {
     const sk_mpm_points *points = &giving->points;
-    const sk_elastic_material *material = sk_mpm_material(giving->mpm, points, p);
+    const sk_elastic_material *material = sk_mpm_material(giving->mpm, points, (uint32_t)rows->at[0]);
     sk_elastic_group group;
     int same = 1;
-    for (int l = 1; l < count; l++)
-        same &= sk_mpm_material(giving->mpm, points, p + (uint32_t)l) == material;
-    if (same)
-        sk_mpm_load_group(points, p, count, &group);
+    for (int l = 1; points->material && l < rows->count; l++)
+        same &= sk_mpm_material(giving->mpm, points, (uint32_t)rows->at[l]) == material;
+    if (same) {
+        sk_load_matrices(points->now.deformation, sources, group.deformation);
+        group.strain = sk_load_column(points->now.plastic_strain, 1, 0, sources);
+        group.volume = sk_load_column(points->now.plastic_volume, 1, 0, sources);
+    }
     if (!same || !sk_lanes_law(material, giving->dt, &group)) {
-        for (int l = 0; l < count; l++)
-            sk_mpm_single_law(giving, p + (uint32_t)l, sums, push[l]);
+        sk_mpm_single_laws(giving, rows, &sums->single, push, mass);
         return;
     }
+
+    /* Idle lanes repeat the last point: they have no mass and no part in the sums. */
     const float factor = giving->kick * material->inverse_density / giving->cell_size;
-    sk_mpm_store_group(points, material, p, count, factor, &group, push);
-    float energy[SK_LANES], work[SK_LANES], speed[SK_LANES];
-    memcpy(energy, &group.energy, sizeof energy);
-    memcpy(work, &group.work, sizeof work);
-    memcpy(speed, &group.wave_speed, sizeof speed);
-    for (int l = 0; l < count; l++) {
-        sums->energy += energy[l];
-        sums->work += work[l];
-        sums->wave_speed = speed[l] > sums->wave_speed ? speed[l] : sums->wave_speed;
-    }
+    const sk_lane_mask busy = sk_lane_busy(rows);
+    const f4 zero = sk_four(0.0f);
+    sk_mpm_store_group(points, material, rows, sources, &group);
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        push[n] = factor * group.stress[n];
+    *mass = sk_choose(busy, sk_four(material->relative_mass), zero);
+    sums->energy += sk_doubles(sk_choose(busy, group.energy, zero));
+    if (material->plasticity != SK_PLASTIC_NONE)
+        sums->work += sk_doubles(sk_choose(busy, group.work, zero));
+    sums->wave_speed = sk_larger(group.wave_speed, sums->wave_speed);
 }
 
 #endif

@@ -37,6 +37,7 @@ static void give_block(const sk_mpm_giving *giving, int block)
 selkie_code SK_DIM(sk_mpm_to_grid_plain)(sk_step *step, selkie_error *error)
 {
     sk_mpm_giving giving;
+    sk_lagging_settle(step, &sk_mpm_of(step)->own);
     SK_TRY(sk_mpm_begin_giving(step, &giving, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
@@ -69,17 +70,18 @@ static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int c
 
     /* Deformation and move. */
     for (int n = 0; n < SK_MPM_MATRIX; n++)
-        taking->points.affine[(size_t)p * SK_MPM_MATRIX + (size_t)n] = taking->per_cell * 4.0f * slope[n];
+        taking->points.next.affine[(size_t)p * SK_MPM_MATRIX + (size_t)n] = taking->per_cell * 4.0f * slope[n];
     for (int d = 0; d < SELKIE_DIM; d++)
         record->velocity[d] = velocity[d];
     SK_DIM(sk_mpm_deform)
-    (taking->moving.dt * taking->per_cell, gradient, taking->points.deformation + (size_t)p * SK_MPM_MATRIX);
+    (taking->moving.dt * taking->per_cell, gradient, taking->points.now.deformation + (size_t)p * SK_MPM_MATRIX);
     sk_move_point(&taking->moving, taking->moving.step->solids.clearance[block], record, sums);
 }
 
 selkie_code SK_DIM(sk_mpm_to_points_plain)(sk_step *step, selkie_error *error)
 {
     sk_mpm_taking taking;
+    sk_lagging_settle(step, &sk_mpm_of(step)->own);
     SK_TRY(sk_mpm_begin_taking(step, &taking, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++) {

@@ -17,23 +17,23 @@ typedef uint32_t lane_bits __attribute__((vector_size(16)));
 /* Copies the components of the sites of a brick and its halo. */
 static void load_tile(const sk_rest_shape *rest, int brick, const float *values, int components, float (*tile)[TILE])
 {
-    const size_t next = SK_BRICK_SITES;
+    const size_t width = (size_t)components;
     for (int tz = 0; tz < SK_BRICK_TILE_NZ; tz++)
         for (int ty = 0; ty < SK_BRICK_TILE_N; ty++) {
             const int y = ty - 1, z = SELKIE_DIM == 3 ? tz - 1 : 0;
             const int by = y < 0 ? 0 : y < SK_BRICK_N ? 1 : 2, bz = z < 0 ? 0 : z < SK_BRICK_N ? 1 : 2;
             const int32_t *around = rest->around[brick] + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0);
             const size_t row = (size_t)(SK_BRICK_N * ((y & SK_BRICK_MASK) + SK_BRICK_N * (z & SK_BRICK_MASK)));
-            const size_t step = (size_t)components * SK_BRICK_SITES;
-            const float *low = values + (size_t)around[0] * step + row + SK_BRICK_N - 1;
-            const float *middle = values + (size_t)around[1] * step + row,
-                        *high = values + (size_t)around[2] * step + row;
+            const float *first = values + row * width, *second = first + SK_LANES * width;
+            const float *low = second + (size_t)around[0] * SK_BRICK_SITES * width + SK_LANES - 1;
+            const size_t middle = (size_t)around[1] * SK_BRICK_SITES * width;
+            const float *high = first + (size_t)around[2] * SK_BRICK_SITES * width;
             float *to = tile[0] + SK_BRICK_TILE_N * (ty + SK_BRICK_TILE_N * tz);
-            for (int c = 0; c < components; c++, low += next, middle += next, high += next, to += TILE) {
-                to[0] = *low;
-                f4_store(to + 1, f4_load(middle));
-                f4_store(to + 1 + SK_LANES, f4_load(middle + SK_LANES));
-                to[SK_BRICK_N + 1] = *high;
+            for (int c = 0; c < components; c++, to += TILE) {
+                to[0] = low[SK_LANES * c];
+                f4_store(to + 1, f4_load(first + middle + SK_LANES * c));
+                f4_store(to + 1 + SK_LANES, f4_load(second + middle + SK_LANES * c));
+                to[SK_BRICK_N + 1] = high[SK_LANES * c];
             }
         }
 }
@@ -173,57 +173,53 @@ INLINE int tile_site_of(int local)
     return sk_rest_tile_site(local & SK_BRICK_MASK, local >> SK_BRICK_LOG & SK_BRICK_MASK, local >> (2 * SK_BRICK_LOG));
 }
 
-/* F - 1 of an inner site, from displacements; 0 if there is none. */
-static void fit_site(float (*tile)[TILE], int site, float per_spacing, float mean[SK_REST_MATRIX])
+/* F - 1 of an inner site, from positions. */
+static void fit_site(float (*tile)[TILE], int site, float spacing, float mean[SK_REST_MATRIX])
 {
     const int t = tile_site_of(site);
     memset(mean, 0, SK_REST_MATRIX * sizeof *mean);
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         float e[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
-            e[d] = tile[d][t + sk_rest_tile_step(n)] - tile[d][t];
+            e[d] = tile[d][t + sk_rest_tile_step(n)] - tile[d][t] - spacing * (float)sk_rest_offset(n, d);
         SK_DIM(sk_rest_fit)(n, e, mean);
     }
     for (int n = 0; n < SK_REST_MATRIX; n++)
-        mean[n] *= per_spacing / SK_REST_MOMENT;
-}
-
-/* Takes a body at rest, deformed by `mean`, from the values of the sites, counted from one site. */
-static void take_away(float (*tile)[TILE], int site, float spacing, const float mean[SK_REST_MATRIX])
-{
-    for (int row = 0; row < ROWS; row++) {
-        const float y = (float)(row % SK_BRICK_TILE_N - 1 - (site >> SK_BRICK_LOG & SK_BRICK_MASK));
-        const float z = (float)(row / SK_BRICK_TILE_N - 1 - (site >> (2 * SK_BRICK_LOG)));
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float *m = mean + SELKIE_DIM * d;
-            const float start = m[1] * y + (SELKIE_DIM == 3 ? m[SELKIE_DIM - 1] * z : 0.0f);
-            float *to = tile[d] + SK_BRICK_TILE_N * row;
-            for (int x = 0; x < SK_BRICK_TILE_N; x++)
-                to[x] -= spacing * (start + m[0] * (float)(x - 1 - (site & SK_BRICK_MASK)));
-        }
-    }
+        mean[n] *= 1.0f / (spacing * SK_REST_MOMENT);
 }
 
 /* Positions become displacements against the rest shape, moved and deformed as at a site inside the body: they are
- * small, and sums keep their digits also where a body has turned. `mean` gets F - 1 of that site. */
+ * small, and sums keep their digits also where a body has turned. `mean` gets F - 1 of that site, 0 without one. */
 static void centre_tile(float (*tile)[TILE], const sk_rest_shape *rest, int brick, int inner,
                         float mean[SK_REST_MATRIX])
 {
     const int site = inner < 0 ? find_any_site(rest, brick) : inner;
     const float spacing = (float)rest->spacing;
+    float x[SK_BRICK_TILE_N];
+    memset(mean, 0, SK_REST_MATRIX * sizeof *mean);
+    if (inner >= 0)
+        fit_site(tile, site, spacing, mean);
+    for (int n = 0; n < SK_BRICK_TILE_N; n++)
+        x[n] = (float)(n - 1 - (site & SK_BRICK_MASK));
+
+    /* Along x in lanes; y and z move the start of a row. */
+    const f4 first = f4_load(x), second = f4_load(x + SK_LANES);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float from = tile[d][tile_site_of(site)];
-        for (int n = 0; n < TILE; n++)
-            tile[d][n] -= from;
+        float f[3] = {0, 0, 0};
+        for (int j = 0; j < SELKIE_DIM; j++)
+            f[j] = spacing * (mean[SELKIE_DIM * d + j] + (d == j ? 1.0f : 0.0f));
+        for (int row = 0; row < ROWS; row++) {
+            const float y = (float)(row % SK_BRICK_TILE_N - 1 - (site >> SK_BRICK_LOG & SK_BRICK_MASK));
+            const float z = (float)(row / SK_BRICK_TILE_N - 1 - (site >> (2 * SK_BRICK_LOG)));
+            const float start = f[1] * y + (SELKIE_DIM == 3 ? f[2] * z : 0.0f);
+            float *to = tile[d] + SK_BRICK_TILE_N * row;
+            f4_store(to, f4_load(to) - from - sk_scaled_add(f[0], first, sk_four(start)));
+            f4_store(to + SK_LANES, f4_load(to + SK_LANES) - from - sk_scaled_add(f[0], second, sk_four(start)));
+            for (int n = 2 * SK_LANES; n < SK_BRICK_TILE_N; n++)
+                to[n] = to[n] - from - (f[0] * x[n] + start);
+        }
     }
-    for (int n = 0; n < SK_REST_MATRIX; n++)
-        mean[n] = n % (SELKIE_DIM + 1) == 0 ? 1.0f : 0.0f;
-    take_away(tile, site, spacing, mean);
-    memset(mean, 0, SK_REST_MATRIX * sizeof *mean);
-    if (inner < 0)
-        return;
-    fit_site(tile, site, 1.0f / spacing, mean);
-    take_away(tile, site, spacing, mean);
 }
 
 /* --- Stress --- */
@@ -323,8 +319,7 @@ INLINE f4 soften(const sk_rest_material *material, f4 strain)
 
 /* A group of four points and where its values are. */
 typedef struct group_place {
-    size_t site, brick; /* the first site, and the brick's first place in arrays of one component */
-    size_t local;
+    size_t site, local; /* the first site, and its place in the brick */
     int full;
     lane_bits bonds;
     int material;
@@ -334,7 +329,7 @@ typedef struct group_place {
 INLINE void load_inverse(const sk_rest_shape *rest, const group_place *at, f4 *inverse)
 {
     for (int n = 0; n < SK_REST_MATRIX && !at->full; n++)
-        inverse[n] = f4_load(rest->inverse + at->brick * SK_REST_MATRIX + (size_t)n * SK_BRICK_SITES + at->local);
+        inverse[n] = f4_load(rest->inverse + at->site * SK_REST_MATRIX + (size_t)n * SK_LANES);
 }
 
 /* sk_rest_push_of: forces on bonds from stress. */
@@ -351,24 +346,24 @@ INLINE void store_push(const stress_frame *frame, const group_place *at, const s
             piola[SELKIE_DIM * i + j] = sum;
         }
     const f4 stiffness = material->stiffness * soften(material, group->strain), back = stiffness * material->spacing;
-    float *push = frame->rest->push + at->brick * SK_REST_PUSH + at->local;
+    float *push = frame->rest->push + at->site * SK_REST_PUSH;
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
             const int n = SELKIE_DIM * i + j;
             const f4 sum = at->full ? piola[n] * (1.0f / SK_REST_MOMENT) : product_entry(piola, inverse, i, j);
-            f4_store(push + (size_t)n * SK_BRICK_SITES, material->push * sum - back * deformation[n]);
+            f4_store(push + (size_t)n * SK_LANES, material->push * sum - back * deformation[n]);
         }
-    f4_store(push + SK_REST_MATRIX * SK_BRICK_SITES, stiffness);
+    f4_store(push + SK_REST_MATRIX * SK_LANES, stiffness);
 }
 
 /* The elastic part of the deformation, before flow, and what flow leaves of it. */
 INLINE void load_elastic(const sk_rest_shape *rest, const group_place *at, const f4 *f, const f4 *deformation,
                          sk_elastic_group *group)
 {
-    const float *flow = rest->flow + at->brick * SK_REST_MATRIX + at->local;
+    const float *flow = rest->flow + at->site * SK_REST_MATRIX;
     f4 inverse[SK_REST_MATRIX];
     for (int n = 0; n < SK_REST_MATRIX; n++)
-        inverse[n] = f4_load(flow + (size_t)n * SK_BRICK_SITES);
+        inverse[n] = f4_load(flow + (size_t)n * SK_LANES);
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++)
             group->deformation[SELKIE_DIM * i + j] = deformation[SELKIE_DIM * i + j] + product_entry(f, inverse, i, j);
@@ -377,12 +372,12 @@ INLINE void load_elastic(const sk_rest_shape *rest, const group_place *at, const
 INLINE void store_elastic(const sk_rest_shape *rest, const group_place *at, const f4 *f_inverse,
                           sk_elastic_group *group)
 {
-    float *flow = rest->flow + at->brick * SK_REST_MATRIX + at->local;
+    float *flow = rest->flow + at->site * SK_REST_MATRIX;
     for (int d = 0; d < SELKIE_DIM; d++)
         group->deformation[(SELKIE_DIM + 1) * d] += 1.0f;
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++)
-            f4_store(flow + (size_t)(SELKIE_DIM * i + j) * SK_BRICK_SITES,
+            f4_store(flow + (size_t)(SELKIE_DIM * i + j) * SK_LANES,
                      product_entry(f_inverse, group->deformation, i, j) - (i == j ? 1.0f : 0.0f));
 }
 
@@ -414,7 +409,7 @@ INLINE void stress_group(const stress_frame *frame, const group_place *at, int t
 {
     sk_rest_shape *rest = frame->rest;
     const sk_elastic_material *law = at->material < 0 ? NULL : &rest->materials[at->material];
-    float *state = rest->state + at->brick * 3 + at->local;
+    float *state = rest->state + at->site * 3;
     f4 deformation[SK_REST_MATRIX], inverse[SK_REST_MATRIX], f[SK_REST_MATRIX], f_inverse[SK_REST_MATRIX];
     sk_elastic_group group;
 
@@ -434,7 +429,7 @@ INLINE void stress_group(const stress_frame *frame, const group_place *at, int t
     if (flows)
         load_elastic(rest, at, f, deformation, &group);
     group.strain = f4_load(state);
-    group.volume = f4_load(state + SK_BRICK_SITES);
+    group.volume = f4_load(state + SK_LANES);
     if (!law || !sk_lanes_law(law, frame->dt, &group)) {
         single_points(frame, at, deformation, sums);
         return;
@@ -442,9 +437,9 @@ INLINE void stress_group(const stress_frame *frame, const group_place *at, int t
     if (flows) {
         store_elastic(rest, at, f_inverse, &group);
         f4_store(state, group.strain);
-        f4_store(state + SK_BRICK_SITES, group.volume);
+        f4_store(state + SK_LANES, group.volume);
     }
-    f4_store(state + 2 * SK_BRICK_SITES, group.equivalent);
+    f4_store(state + 2 * SK_LANES, group.equivalent);
     store_push(frame, at, &group, deformation, f_inverse, inverse);
     add_sums(&group, determinant, at->bonds, sums);
 }
@@ -454,11 +449,18 @@ INLINE int find_group(const sk_rest_shape *rest, size_t site, group_place *at)
 {
     memcpy(&at->bonds, rest->bonds + site, sizeof at->bonds);
     at->site = site;
-    at->brick = site - site % SK_BRICK_SITES;
     at->local = site % SK_BRICK_SITES;
     at->full = 1;
     at->material = -2;
     int any = 0;
+
+    /* Inside a body of one material. */
+    uint32_t materials;
+    memcpy(&materials, rest->material + site, sizeof materials);
+    if (!sk_any((sk_lane_mask)(at->bonds != SK_REST_FULL)) && materials == (materials & 0xff) * 0x01010101u) {
+        at->material = (int)(materials & 0xff);
+        return 1;
+    }
     for (int l = 0; l < SK_LANES; l++) {
         at->full &= at->bonds[l] == SK_REST_FULL;
         if (!at->bonds[l])
@@ -631,8 +633,7 @@ static void pull_brick(bond_frame *frame, int brick)
         else
             pull(frame, tile_site_of(local), at.bonds, acceleration);
         for (int d = 0; d < SELKIE_DIM; d++)
-            f4_store(rest->acceleration + at.brick * SELKIE_DIM + (size_t)d * SK_BRICK_SITES + at.local,
-                     acceleration[d]);
+            f4_store(rest->acceleration + at.site * SELKIE_DIM + (size_t)d * SK_LANES, acceleration[d]);
     }
 }
 

@@ -22,11 +22,10 @@ enum {
     SK_REST_PUSH = SK_REST_MATRIX + 1 /* components of sk_rest_push */
 };
 
-/* Component c of a site's value in an array [bricks][components][sites]. */
+/* Component c of a site's value in an array [sites / 4][components][4]. */
 SK_REST_INLINE size_t sk_rest_at(int components, int c, size_t site)
 {
-    const size_t brick = site / SK_BRICK_SITES;
-    return (brick * (size_t)components + (size_t)c) * SK_BRICK_SITES + site % SK_BRICK_SITES;
+    return (site / 4 * (size_t)components + (size_t)c) * 4 + site % 4;
 }
 
 /* Steps from a site of a tile to that of bond n. */

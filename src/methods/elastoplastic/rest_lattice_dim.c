@@ -168,6 +168,8 @@ static selkie_code place_points(sk_step *step, const bond_lattice *lattice, selk
 selkie_code SK_DIM(sk_rest_lay)(sk_step *step, selkie_error *error)
 {
     sk_rest_shape *rest = sk_rest_shape_of(step);
+    sk_lagging_settle(step, &rest->own);
+    rest->is_current = 0;
     float *positions = (float *)(void *)sk_particles_find_attribute(&step->particles, "rest_position")->data;
     bond_lattice lattice = {.at = sk_allocate(step->memory, ((size_t)step->particles.count + 1) * sizeof *lattice.at)};
     if (!lattice.at)
@@ -217,6 +219,8 @@ selkie_code SK_DIM(sk_rest_begin)(sk_step *step, sk_rest_sums **sums, selkie_err
     if (!rest->is_laid)
         SK_TRY(SK_DIM(sk_rest_lay)(step, error));
     const sk_particle *records = step->particles.records;
+    if (!rest->is_current)
+        sk_lagging_settle(step, &rest->own);
     const float *flow = attribute(step, "plastic_inverse"), *strain = attribute(step, "plastic_strain");
     const float *volume = attribute(step, "plastic_volume");
     int64_t strangers = 0;
@@ -226,13 +230,14 @@ selkie_code SK_DIM(sk_rest_begin)(sk_step *step, sk_rest_sums **sums, selkie_err
         strangers += site == 0;
         for (int d = 0; d < SELKIE_DIM; d++)
             rest->position[sk_rest_at(SELKIE_DIM, d, site)] = records[p].position[d];
-        if (!rest->flow)
+        if (!rest->flow || rest->is_current)
             continue;
         rest->state[sk_rest_at(3, 0, site)] = strain[p];
         rest->state[sk_rest_at(3, 1, site)] = volume[p];
         for (int n = 0; n < SK_REST_MATRIX; n++)
             rest->flow[sk_rest_at(SK_REST_MATRIX, n, site)] = flow[SK_REST_MATRIX * p + n];
     }
+    rest->is_current = 1;
     if (strangers)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%lld points were added: discretization \"rest_shape\" keeps the points of the start",

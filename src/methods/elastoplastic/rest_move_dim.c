@@ -2,7 +2,7 @@
 #include "methods/elastoplastic/contact_kernels.h"
 #include "methods/elastoplastic/elastic_materials.h"
 #include "methods/elastoplastic/point_contact.h"
-#include "methods/elastoplastic/point_move.h"
+#include "methods/elastoplastic/point_lanes.h"
 #include "methods/elastoplastic/rest_frame.h"
 #include "particles/cell_index.h"
 #include "particles/neighbour_kernels.h"
@@ -118,6 +118,7 @@ static selkie_code add_rows(const touch_frame *frame, int block, const float *re
 static selkie_code make_rows(sk_step *step, sk_rest_shape *rest, selkie_error *error)
 {
     const double radius = (1.0 + SKIN) * rest->spacing;
+    sk_lagging_settle(step, &rest->own);
     touch_frame frame = {
         .step = step, .rest = rest, .index = sk_grid_cell_index(&step->grid), .radius2 = (float)(radius * radius)};
     const float *rest_position =
@@ -171,7 +172,10 @@ typedef struct move_frame {
     sk_rest_shape *rest;
     sk_point_kick kick;
     sk_point_moving moving;
-    float *flow, *strain, *volume, *stress; /* attributes */
+    float *flow, *strain, *volume, *stress; /* attributes, in the order of the records */
+    const uint32_t *order;                  /* rows of the attributes now; NULL = in order */
+    const float *rest_position;             /* m  now */
+    float *next_rest_position;              /* m  in the order of the records */
     double *drift;                          /* [blocks][4] sum of velocities, and the largest square of a speed against
                                                the mean of the last step */
 } move_frame;
@@ -181,12 +185,27 @@ static void keep_state(const move_frame *frame, size_t site, size_t p)
 {
     const sk_rest_shape *rest = frame->rest;
     frame->stress[p] = rest->state[sk_rest_at(3, 2, site)];
-    if (!rest->flow)
+    if (frame->order)
+        memcpy(frame->next_rest_position + 3 * p, frame->rest_position + 3 * (size_t)frame->order[p],
+               3 * sizeof(float));
+    if (!rest->flow && !frame->order)
         return;
     frame->strain[p] = rest->state[sk_rest_at(3, 0, site)];
     frame->volume[p] = rest->state[sk_rest_at(3, 1, site)];
-    for (int n = 0; n < SK_REST_MATRIX; n++)
+    for (int n = 0; rest->flow && n < SK_REST_MATRIX; n++)
         frame->flow[SK_REST_MATRIX * p + (size_t)n] = rest->flow[sk_rest_at(SK_REST_MATRIX, n, site)];
+}
+
+/* Adds a velocity to the drift of a block. */
+static void add_drift(const move_frame *frame, const float velocity[3], double drift[4])
+{
+    double square = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const double relative = (double)velocity[d] - frame->rest->mean[d];
+        drift[d] += velocity[d];
+        square += relative * relative;
+    }
+    drift[3] = square > drift[3] ? square : drift[3];
 }
 
 static void move_block(const move_frame *frame, int block)
@@ -201,29 +220,86 @@ static void move_block(const move_frame *frame, int block)
         sk_particle *record = &frame->step->particles.records[p];
         const size_t site = frame->rest->place[record->id];
         float acceleration[3] = {0, 0, 0};
-        double square = 0.0;
         for (int d = 0; d < SELKIE_DIM; d++)
             acceleration[d] = frame->rest->acceleration[sk_rest_at(SELKIE_DIM, d, site)];
         sk_kick_point(&frame->kick, block, near_wall, acceleration, record);
         keep_state(frame, site, p);
         sk_move_point(&frame->moving, clearance, record, &sums);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const double relative = (double)record->velocity[d] - frame->rest->mean[d];
-            drift[d] += record->velocity[d];
-            square += relative * relative;
-        }
-        drift[3] = square > drift[3] ? square : drift[3];
+        add_drift(frame, record->velocity, drift);
     }
     frame->moving.sums[block] = sums;
 }
 
+/* --- Tuned: four points at a time, away from walls and obstacles --- */
+
+/* Sums of drift, a point in each lane. */
+typedef struct lane_drift {
+    sk_lane_doubles velocity[SELKIE_DIM];
+    f4 fastest2;
+} lane_drift;
+
+/* Velocities of a group after forces; values of the sites back to the particles. */
+static inline void kick_group(const move_frame *frame, const sk_point_rows *rows, sk_lane_records *records,
+                              lane_drift *drift)
+{
+    const sk_point_kick *kick = &frame->kick;
+    const sk_lane_mask busy = sk_lane_busy(rows), ids = (sk_lane_mask)records->column[6];
+    f4 square = sk_four(0.0f);
+    size_t site[SK_LANES];
+    for (int l = 0; l < SK_LANES; l++)
+        site[l] = frame->rest->place[(uint32_t)ids[l]];
+    for (int l = 0; l < rows->count; l++)
+        keep_state(frame, site[l], rows->at[l]);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *from = frame->rest->acceleration;
+        const f4 acceleration = {from[sk_rest_at(SELKIE_DIM, d, site[0])], from[sk_rest_at(SELKIE_DIM, d, site[1])],
+                                 from[sk_rest_at(SELKIE_DIM, d, site[2])], from[sk_rest_at(SELKIE_DIM, d, site[3])]};
+        const f4 velocity = records->column[3 + d] + (kick->time * acceleration + kick->gain[d]);
+        const f4 relative = velocity - (float)frame->rest->mean[d];
+        records->column[3 + d] = velocity;
+        square = f4_multiply_add(relative, relative, square);
+        drift->velocity[d] += sk_doubles(sk_choose(busy, velocity, sk_four(0.0f)));
+    }
+    drift->fastest2 = sk_larger(square, drift->fastest2);
+}
+
+static void move_block_in_lanes(const move_frame *frame, int block)
+{
+    const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    sk_particle *records = frame->step->particles.records;
+    sk_point_move_sums sums = {0};
+    sk_lane_move_sums lane_sums = {0};
+    lane_drift drift = {0};
+    if (frame->kick.field_count || frame->step->solids.obstacle_count || sk_is_near_wall(&frame->kick, block)) {
+        move_block(frame, block);
+        return;
+    }
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_LANES) {
+        const sk_point_rows rows = sk_point_rows_of(p, start[SK_BLOCK_CELLS]);
+        sk_lane_records group;
+        sk_load_records(records, &rows, &group);
+        kick_group(frame, &rows, &group, &drift);
+        sk_move_group(&frame->moving, block, &rows, &group, records, &lane_sums, &sums);
+    }
+    sk_add_lane_sums(&lane_sums, &sums);
+    frame->moving.sums[block] = sums;
+    for (int d = 0; d < 3; d++)
+        frame->drift[4 * block + d] = d < SELKIE_DIM ? sk_lane_sum(drift.velocity[d]) : 0.0;
+    frame->drift[4 * block + 3] = sk_lane_most(drift.fastest2);
+}
+
+/* --- The phase --- */
+
+/* An attribute in the order of the records: its second copy while attributes lag. */
 static float *attribute(const sk_step *step, const char *name)
 {
     const sk_attribute *found = sk_particles_find_attribute(&step->particles, name);
-    return found ? (float *)(void *)found->data : NULL;
+    if (!found)
+        return NULL;
+    return (float *)(void *)(sk_rest_shape_of(step)->own.lags ? found->spare : found->data);
 }
 
-selkie_code SK_DIM(sk_rest_move)(sk_step *step, selkie_error *error)
+static selkie_code move_points(sk_step *step, void (*move)(const move_frame *frame, int block), selkie_error *error)
 {
     sk_rest_shape *rest = sk_rest_shape_of(step);
     move_frame frame = {.step = step,
@@ -231,14 +307,20 @@ selkie_code SK_DIM(sk_rest_move)(sk_step *step, selkie_error *error)
                         .flow = attribute(step, "plastic_inverse"),
                         .strain = attribute(step, "plastic_strain"),
                         .volume = attribute(step, "plastic_volume"),
-                        .stress = attribute(step, "stress")};
+                        .stress = attribute(step, "stress"),
+                        .order = rest->own.lags ? rest->own.order : NULL,
+                        .next_rest_position = attribute(step, "rest_position")};
+    frame.rest_position =
+        (const float *)(const void *)sk_particles_find_attribute(&step->particles, "rest_position")->data;
     SK_TRY(sk_begin_moving(step, &frame.moving, error));
     SK_TRY(sk_begin_kick(step, 0.5 * rest->spacing, &frame.kick, error));
     SK_TRY(sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * 4 * sizeof *frame.drift, "move",
                            (void **)&frame.drift, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
-        move_block(&frame, block);
+        move(&frame, block);
+    if (frame.order)
+        sk_lagging_swap(step, &rest->own);
 
     /* How far points moved against each other, at most. */
     double square = 0.0, mean[3] = {0, 0, 0};
@@ -250,4 +332,14 @@ selkie_code SK_DIM(sk_rest_move)(sk_step *step, selkie_error *error)
     rest->reach_left -= 2.0 * sqrt(square) * step->dt;
     memcpy(rest->mean, mean, sizeof mean);
     return sk_end_moving(step, &frame.moving, error);
+}
+
+selkie_code SK_DIM(sk_rest_move)(sk_step *step, selkie_error *error)
+{
+    return move_points(step, move_block_in_lanes, error);
+}
+
+selkie_code SK_DIM(sk_rest_move_plain)(sk_step *step, selkie_error *error)
+{
+    return move_points(step, move_block, error);
 }

@@ -6,6 +6,11 @@
 
 #include "methods/elastoplastic/elastic_materials.h"
 #include "methods/elastoplastic/rest_kernels.h"
+#include "methods/sorting.h"
+
+/* The last one is there if a material flows. */
+static const char *const own[] = {"rest_position", "plastic_strain", "plastic_volume", "stress", "plastic_inverse"};
+enum { OWN = sizeof own / sizeof *own };
 
 static int takes_part(const selkie_scene *scene)
 {
@@ -56,12 +61,13 @@ static selkie_code create(sk_step *step, selkie_error *error)
         rest->is_plastic |= rest->materials[m].plasticity != SK_PLASTIC_NONE || rest->materials[m].tear > 0.0f;
         rest->saved.wave_speed = fmax(rest->saved.wave_speed, rest->materials[m].wave_speed);
     }
-    sk_particles *particles = &step->particles;
-    enough = enough && sk_particles_add_attribute(particles, "rest_position", 3, 0) &&
-             sk_particles_add_attribute(particles, "plastic_strain", 1, 0) &&
-             sk_particles_add_attribute(particles, "plastic_volume", 1, 0) &&
-             sk_particles_add_attribute(particles, "stress", 1, 0) &&
-             (!rest->is_plastic || sk_particles_add_attribute(particles, "plastic_inverse", matrix, 0));
+    rest->own = (sk_lagging){.count = rest->is_plastic ? OWN : OWN - 1, .names = own};
+    for (int n = 0; n < rest->own.count; n++)
+        enough = enough && sk_particles_add_attribute(&step->particles, own[n],
+                                                      n == 0        ? 3
+                                                      : n < OWN - 1 ? 1
+                                                                    : matrix,
+                                                      0);
     return enough ? SELKIE_OK
                   : sk_fail(error, SELKIE_ERROR_MEMORY, "rest_shape: no memory for %d materials and attributes", count);
 }
@@ -87,6 +93,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
     (void)error;
+    sk_lagging_settle(step, &sk_rest_shape_of(step)->own);
     step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
     step->counted_volume = step->surface_volume = step->kernel_volume;
     return SELKIE_OK;
@@ -103,7 +110,18 @@ static void destroy(sk_step *step)
     sk_release(step->memory, rest->row_site);
     sk_release(step->memory, rest->row_first);
     sk_release(step->memory, rest->row_members);
+    sk_lagging_release(step, &rest->own);
     sk_release(step->memory, rest);
+}
+
+selkie_code sk_rest_sort_2d(sk_step *step, selkie_error *error)
+{
+    return sk_lagging_sort_2d(step, &sk_rest_shape_of(step)->own, error);
+}
+
+selkie_code sk_rest_sort_3d(sk_step *step, selkie_error *error)
+{
+    return sk_lagging_sort_3d(step, &sk_rest_shape_of(step)->own, error);
 }
 
 /* Pressure waves cross a part of a cell in a step. */
@@ -136,11 +154,11 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     return SELKIE_OK;
 }
 
-/* Attributes, which the sort keeps twice, and sites. */
+/* Attributes, which are there twice, their order, and sites. */
 static double bytes_per_particle(const selkie_scene *scene)
 {
     const int d = scene->domain.dimension;
-    return 2 * 4 * (6 + d * d) + 4 * (3 * d * d + 2 * d + 6);
+    return 2 * 4 * (6 + d * d + 1) + 4 * (3 * d * d + 2 * d + 6);
 }
 
 const sk_method sk_method_rest_shape = {
@@ -152,10 +170,14 @@ const sk_method sk_method_rest_shape = {
     .destroy = destroy,
     .phases =
         {
+            {.name = "sort",
+             .slot = SK_SLOT_SORT,
+             .flags = SK_PHASE_REPLACES,
+             .run = SK_FORMS(sk_rest_sort, sk_sort_particles_plain)},
             {.name = "stress", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_rest_stress, sk_rest_stress_plain)},
             {.name = "bonds", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_rest_bonds, sk_rest_bonds_plain)},
             {.name = "touch", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_rest_touch)},
-            {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_rest_move)},
+            {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_FORMS(sk_rest_move, sk_rest_move_plain)},
         },
     .limit_step = limit_step,
     .measure = measure,

@@ -1,8 +1,9 @@
 /* Elastoplastic points with a rest shape, as a method: bonds between neighbours on the lattice of the start.
  *
  * Points lie on a lattice at rest. Its sites are kept in bricks of 8^dimension, so that the neighbours of a site are
- * known without lists: arrays are [brick][component][site], and a brick is processed with a halo of one site. Brick 0
- * is empty. The particles of the store move among each other; `place` has the site of each by its id.
+ * known without lists. A brick is processed with a halo of one site. Arrays are [sites / 4][components][4]: what a halo
+ * needs of a site lies close together. Brick 0 is empty. The particles of the store move among each other; `place` has
+ * the site of each by its id.
  *
  * A step has four phases. `stress`: positions to the sites, deformation, plastic flow and stress. `bonds`: forces of
  * the bonds. `touch`: forces between points without a bond that come closer than a spacing. `move`: velocities,
@@ -14,7 +15,7 @@
 #ifndef SK_METHODS_REST_SHAPE_H
 #define SK_METHODS_REST_SHAPE_H
 
-#include "methods/method.h"
+#include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_rest_shape;
 
@@ -34,6 +35,8 @@ typedef struct sk_rest_shape {
     struct sk_rest_material *bonds_of;     /* [material_count] */
     double spacing;                        /* m  of the lattice */
     int is_laid;                           /* the lattice is that of the particles */
+    int is_current;                        /* the sites hold the state and the flow of the particles */
+    sk_lagging own;                        /* attributes of the points */
 
     /* The lattice. */
     uint32_t id_count; /* ids are below this */
@@ -43,7 +46,7 @@ typedef struct sk_rest_shape {
     uint32_t *bonds;       /* [bricks][sites] bit n: bond of offset n; the middle one: there is a point */
     uint8_t *material;     /* [bricks][sites] */
 
-    /* Values of points, [bricks][components][sites]. */
+    /* Values of points, [sites / 4][components][4]. */
     float *position;     /* m     [dimension] */
     float *inverse;      /*       [dimension^2] of K */
     float *push;         /*       [dimension^2 + 1] sk_rest_push */
@@ -70,12 +73,14 @@ void sk_rest_release_sites(sk_step *step, sk_rest_shape *rest);
 
 #define SK_REST_PHASES(dim)                                                                                            \
     selkie_code sk_rest_lay_##dim(sk_step *step, selkie_error *error);                                                 \
+    selkie_code sk_rest_sort_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_rest_stress_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_rest_stress_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_rest_bonds_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_rest_bonds_plain_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_rest_touch_##dim(sk_step *step, selkie_error *error);                                               \
-    selkie_code sk_rest_move_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_rest_move_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_rest_move_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_REST_PHASES(2d)
 SK_REST_PHASES(3d)

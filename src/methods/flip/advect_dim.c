@@ -219,8 +219,9 @@ sample_near_row(const local_piece *local, const int d, const home_row *home, con
 #pragma GCC unroll 4
         for (int j = 0; j < ny; j++) {
             const float *row = rows + WIDTH * (j + WIDTH * k);
-            fw value = fw_look_up(row, WIDTH, column);
-            value += way * (fw_look_up(row, WIDTH, column + 1) - value);
+            fw value, next;
+            fw_look_up_pairs(row, WIDTH, column, &value, &next);
+            value += way * (next - value);
             plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * value;
         }
         total += SELKIE_DIM == 2 ? plane : (d == 2 ? w->face[SELKIE_DIM - 1][k] : w->centre[SELKIE_DIM - 1][k]) * plane;

@@ -5,100 +5,20 @@
 #include "grid/sweep.h"
 #include "methods/cells.h"
 #include "methods/idp/idp_kernels.h"
+
+#define SK_IDP_DISTANCE sk_solids_distance
+#define SK_IDP_VELOCITY sk_solids_velocity
+#define SK_IDP_SWEEP(solids, low, high, from, to) sk_sweep_displacement(solids, low, high, from, to, 0.0)
+#include "methods/idp/idp_solids_plain.h"
 #include "methods/liquid_system.h"
 
-/* --- overfull cells (sec. 3.2, degenerate configurations) --- */
-
-enum { MOST_ASKED = 4096 }; /* sub-cells that are tested for solids one by one */
-
-static int64_t sub_cells(int64_t per_axis)
-{
-    return SELKIE_DIM == 2 ? per_axis * per_axis : per_axis * per_axis * per_axis;
-}
-
-/* Finds the sub-cells with centres outside the solids. Returns their number. */
-static int64_t find_open(const sk_step *step, const double corner[3], int64_t per_axis, uint16_t open[MOST_ASKED])
-{
-    int64_t found = 0;
-    for (int64_t s = 0; s < sub_cells(per_axis); s++) {
-        double x[3] = {0, 0, 0}, normal[3];
-        const int64_t sub[3] = {s % per_axis, s / per_axis % per_axis, s / per_axis / per_axis};
-        int obstacle;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            x[d] = corner[d] + ((double)sub[d] + 0.5) / (double)per_axis * step->grid.cell_size;
-        if (sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0)
-            open[found++] = (uint16_t)s;
-    }
-    return found;
-}
-
-/* The velocity that conserves the momentum of the particles: their mean, weighted by mass if masses differ. */
-static void mean_velocity(const sk_step *step, const sk_particle *records, int64_t count, double mean[3])
-{
-    mean[0] = mean[1] = mean[2] = 0.0;
-    if (!step->relative_density) {
-        for (int64_t p = 0; p < count; p++)
-            for (int d = 0; d < SELKIE_DIM; d++)
-                mean[d] += records[p].velocity[d] / (double)count;
-        return;
-    }
-    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
-    double total = 0.0;
-    for (int64_t p = 0; p < count; p++) {
-        const double mass = sk_step_mass(step, material, (records - step->particles.records) + p);
-        total += mass;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            mean[d] += mass * records[p].velocity[d];
-    }
-    for (int d = 0; d < SELKIE_DIM; d++)
-        mean[d] /= total;
-}
-
-/* Particles at nearly the same place receive the same displacement and never separate. So the particles of a far
- * overfull cell are redistributed, one near the centre of each of as many sub-cells. In a cut cell only open sub-cells
- * count. They are refined until there are enough; beyond a limit several particles share one. All take the mean
- * velocity of the cell, which conserves its momentum. The paper samples the grid, which has no velocity yet at this
- * point of the step. */
 int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, int64_t count, const double corner[3],
                                    int cut)
 {
-    uint16_t open[MOST_ASKED];
-
-    /* Refine until there is a sub-cell for each particle; in a cut cell, an open one. */
-    int64_t per_axis = 1;
-    while (sub_cells(per_axis) < count && !(cut && sub_cells(per_axis + 1) > MOST_ASKED))
-        per_axis++;
-    int64_t room = sub_cells(per_axis);
-    if (cut) {
-        while ((room = find_open(step, corner, per_axis, open)) < count && sub_cells(per_axis + 1) <= MOST_ASKED)
-            per_axis++;
-        if (room == 0)
-            return 0; /* a sliver: only the push along the surface can help */
-    }
-
-    /* Mean velocity of the cell, and bounds of the domain. */
-    double mean[3];
-    float low[3], high[3];
-    mean_velocity(step, records, count, mean);
-    sk_solids_bounds(&step->solids, &step->grid, low, high);
-
-    /* Distribute the particles evenly over the sub-cells, with jitter. */
-    const uint64_t seed = step->scene->seed + (uint64_t)step->step_count;
-    for (int64_t p = 0; p < count; p++) {
-        int64_t place = sk_idp_sub_cell(p, count, room);
-        float to[3] = {0.0f, 0.0f, 0.0f};
-        place = cut ? open[place] : place;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            to[d] = sk_idp_spread_to(seed, records[p].id, d, corner[d], step->grid.cell_size, place, per_axis);
-            records[p].velocity[d] = (float)mean[d];
-        }
-
-        /* A wall may divide the cell. */
-        if (cut)
-            sk_sweep_displacement(&step->solids, low, high, records[p].position, to, 0.0);
-        memcpy(records[p].position, to, SELKIE_DIM * sizeof(float));
-    }
-    return count;
+    const sk_attribute *material =
+        step->relative_density ? sk_particles_find_attribute(&step->particles, "material") : NULL;
+    return idp_spread_cell(step, records, material ? material->data + (records - step->particles.records) : NULL, count,
+                           corner, cut);
 }
 
 /* --- particles inside solids (sec. 3.3) --- */
@@ -117,33 +37,11 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
         all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
 
-    /* Particles in closed cells take the velocity of the solid. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
             continue;
-        double deepest = INFINITY, push[3] = {0, 0, 0};
-        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            sk_particle *particle = &all[p];
-            double x[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], velocity[3];
-            int obstacle;
-            double distance = sk_solids_distance(&step->solids, x, normal, &obstacle);
-            found++;
-            particle->flags |= SK_PARTICLE_INSIDE;
-            sk_solids_velocity(&step->solids, obstacle, x, velocity);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                particle->velocity[d] = (float)velocity[d];
-
-            /* The deepest particle determines the displacement of the cell. */
-            if (distance < deepest) {
-                deepest = distance;
-                /* Outside the solid, but in a nook without an open face: push it out as well. */
-                double depth = distance < 0.0 ? fmin(-distance / grid->cell_size, 0.5) : 0.5;
-                for (int d = 0; d < SELKIE_DIM; d++)
-                    push[d] = depth * normal[d];
-            }
-        }
-        for (int d = 0; d < SELKIE_DIM; d++)
-            grid->fields[SK_FIELD_CHANGE_X + d][(size_t)block * SK_BLOCK_CELLS + (size_t)c] = (float)push[d];
+        idp_push_cell(step, all + start[c], start[c + 1] - start[c], (size_t)block * SK_BLOCK_CELLS + (size_t)c);
+        found += start[c + 1] - start[c];
     }
     return found;
 }

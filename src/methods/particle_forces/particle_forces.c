@@ -5,15 +5,6 @@
 
 #include "geom/frame.h"
 #include "geom/shape.h"
-#include "methods/particle_forces/particle_force_kernels.h"
-
-enum { MOST_SPONGES = 64 };
-
-typedef struct particle_forces {
-    int sponge_count;
-    sk_sponge sponges[MOST_SPONGES];
-    float turn[9]; /* of the Coriolis force */
-} particle_forces;
 
 static int takes_part(const selkie_scene *scene)
 {
@@ -28,8 +19,8 @@ static selkie_code check(const sk_step *step, selkie_error *error)
     int sponges = 0;
     for (int f = 0; f < step->scene->force_count; f++)
         sponges += step->scene->forces[f].kind == SELKIE_FORCE_SPONGE;
-    if (sponges > MOST_SPONGES)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "forces: %d sponges; at most %d", sponges, MOST_SPONGES);
+    if (sponges > SK_MOST_SPONGES)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "forces: %d sponges; at most %d", sponges, SK_MOST_SPONGES);
     return SELKIE_OK;
 }
 
@@ -38,7 +29,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     return check(step, error);
 }
 
-static void add_sponge(particle_forces *forces, const sk_step *step, const selkie_force_def *force,
+static void add_sponge(sk_particle_forces *forces, const sk_step *step, const selkie_force_def *force,
                        sk_force_window window)
 {
     const double from = fmax(force->start, window.from),
@@ -58,7 +49,7 @@ static void add_sponge(particle_forces *forces, const sk_step *step, const selki
 }
 
 /* The Coriolis force, v' = -2 w x v, turns velocities by -2 w in a second: energy stays as it is. */
-static void set_turn(particle_forces *forces, const sk_step *step, sk_force_window window)
+static void set_turn(sk_particle_forces *forces, const sk_step *step, sk_force_window window)
 {
     sk_frame_mean mean;
     double quaternion[4] = {1.0, 0.0, 0.0, 0.0}, matrix[9];
@@ -75,39 +66,29 @@ static void set_turn(particle_forces *forces, const sk_step *step, sk_force_wind
         forces->turn[i] = (float)matrix[i];
 }
 
-static void apply(const particle_forces *forces, sk_particle *particle, float *affine)
+int sk_particle_forces_of(const sk_step *step, sk_particle_forces *forces)
 {
-    float keep = 1.0f;
-    for (int s = 0; s < forces->sponge_count; s++)
-        keep *= sk_sponge_keep(&forces->sponges[s], particle->position);
-    sk_turn_and_scale(forces->turn, keep, particle->velocity);
-
-    /* The gradient of the velocity, a row for each component: its columns are turned. */
-    for (int e = 0; affine && e < 3; e++) {
-        float column[3] = {affine[e], affine[3 + e], affine[6 + e]};
-        sk_turn_and_scale(forces->turn, keep, column);
-        for (int d = 0; d < 3; d++)
-            affine[3 * d + e] = column[d];
-    }
+    const sk_force_window window = sk_step_force_window(step);
+    memset(forces, 0, sizeof *forces);
+    for (int f = 0; f < step->scene->force_count; f++)
+        if (step->scene->forces[f].kind == SELKIE_FORCE_SPONGE)
+            add_sponge(forces, step, &step->scene->forces[f], window);
+    set_turn(forces, step, window);
+    return forces->sponge_count || sk_frame_turns(&step->scene->frame);
 }
 
 static selkie_code run(sk_step *step, selkie_error *error)
 {
     (void)error;
-    particle_forces forces = {0};
-    const sk_force_window window = sk_step_force_window(step);
-    for (int f = 0; f < step->scene->force_count; f++)
-        if (step->scene->forces[f].kind == SELKIE_FORCE_SPONGE)
-            add_sponge(&forces, step, &step->scene->forces[f], window);
-    set_turn(&forces, step, window);
-    if (!forces.sponge_count && !sk_frame_turns(&step->scene->frame))
+    sk_particle_forces forces;
+    if (!sk_particle_forces_of(step, &forces))
         return SELKIE_OK;
     const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, "affine");
     float *affine = attribute ? (float *)(void *)attribute->data : NULL;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < step->particles.count; p++)
         if (!(step->particles.records[p].flags & SK_PARTICLE_BOUNDARY))
-            apply(&forces, &step->particles.records[p], affine ? affine + 9 * p : NULL);
+            sk_particle_forces_apply(&forces, &step->particles.records[p], affine ? affine + 9 * p : NULL);
     return SELKIE_OK;
 }
 

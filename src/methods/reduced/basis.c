@@ -10,6 +10,7 @@
 #include "methods/reduced/domain.h"
 #include "methods/reduced/drawn.h"
 #include "methods/reduced/reduced.h"
+#include "rigid/rigid.h"
 
 static int is_periodic(const selkie_scene *scene, int d)
 {
@@ -83,8 +84,8 @@ static double slope_at(const double *psi, const unsigned char *solid, const int 
     return inside && one_side ? difference : 0.5 * difference;
 }
 
-/* A mode by its stream function at the inner nodes. The vorticity is 0 in solids. */
-static void add_stream(sk_reduced_spectrum *s, double lambda, const double *psi, const unsigned char *solid)
+void sk_reduced_add_stream(sk_reduced_spectrum *s, double lambda, const double *psi, const double *vorticity,
+                           const unsigned char *solid)
 {
     const int *cells = s->cells;
     const double h = s->size[0] / cells[0];
@@ -96,13 +97,14 @@ static void add_stream(sk_reduced_spectrum *s, double lambda, const double *psi,
             for (int a = 0; a < 2; a++)
                 for (int b = 0; b < 2; b++) {
                     const int x = i + a, y = j + b, inner = x > 0 && y > 0 && x < cells[0] && y < cells[1];
+                    const size_t at = inner ? (size_t)(x - 1) * (size_t)(cells[1] - 1) + (size_t)(y - 1) : 0;
                     corner[a][b] = stream_at(psi, cells, x, y);
-                    if (inner && !solid[(size_t)(x - 1) * (size_t)(cells[1] - 1) + (size_t)(y - 1)])
-                        sum += corner[a][b];
+                    if (inner && !solid[at])
+                        sum += vorticity ? vorticity[at] : lambda * corner[a][b];
                 }
             middle[0][n] = 0.5 * (corner[0][1] + corner[1][1] - corner[0][0] - corner[1][0]) / h;
             middle[1][n] = -0.5 * (corner[1][0] + corner[1][1] - corner[0][0] - corner[0][1]) / h;
-            middle[2][n] = 0.25 * lambda * sum;
+            middle[2][n] = 0.25 * sum;
         }
     for (int i = 0; i <= cells[0]; i++)
         for (int j = 0; j <= cells[1]; j++) {
@@ -114,8 +116,7 @@ static void add_stream(sk_reduced_spectrum *s, double lambda, const double *psi,
                             (const double *const[2]){node[0], node[1]});
 }
 
-/* Which inner nodes lie in obstacles. */
-static void mark_solids(const sk_step *step, unsigned char *solid)
+void sk_reduced_mark_solids(const sk_step *step, unsigned char *solid)
 {
     const sk_reduced_box box = sk_reduced_box_of(step);
     for (int i = 1; i < box.cells[0]; i++)
@@ -134,7 +135,7 @@ uint32_t sk_reduced_obstacles(const sk_step *step)
     unsigned char *solid = step->scene->obstacle_count ? sk_allocate(step->memory, nodes + 1) : NULL;
     uint32_t checksum = 0;
     if (solid) {
-        mark_solids(step, solid);
+        sk_reduced_mark_solids(step, solid);
         checksum = sk_crc32(solid, nodes);
     }
     sk_release(step->memory, solid);
@@ -156,13 +157,13 @@ static selkie_code add_domain(sk_reduced *reduced, const sk_step *step, selkie_e
     if (!solid || !lambda || !psi)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.modes: no memory for %d modes", modes);
     if (code == SELKIE_OK) {
-        mark_solids(step, solid);
+        sk_reduced_mark_solids(step, solid);
         code = sk_domain_make(&domain, inner, solid, step->memory, error);
     }
     if (code == SELKIE_OK)
         code = sk_domain_modes(&domain, modes, lambda, psi, error);
     for (int k = 0; k < modes && code == SELKIE_OK; k++)
-        add_stream(s, lambda[k] / (h * h), psi + (size_t)k * nodes, solid);
+        sk_reduced_add_stream(s, lambda[k] / (h * h), psi + (size_t)k * nodes, NULL, solid);
     s->extra.are_eigenfunctions = 1;
     sk_domain_free(&domain);
     sk_release(step->memory, solid);
@@ -175,7 +176,7 @@ static selkie_code add_domain(sk_reduced *reduced, const sk_step *step, selkie_e
 
 sk_reduced_box sk_reduced_box_of(const sk_step *step)
 {
-    sk_reduced_box box = {.modes = step->scene->reduced.modes};
+    sk_reduced_box box = {.modes = step->scene->reduced.modes, .streams = step->scene->body_count > 0};
     for (int d = 0; d < 2; d++) {
         box.cells[d] = step->grid.cells[d];
         box.size[d] = step->grid.cells[d] * step->grid.cell_size;
@@ -251,6 +252,21 @@ static selkie_code check_file(const sk_step *step, selkie_error *error)
     return code;
 }
 
+/* A check comes before there are bodies: they are made and forgotten again. */
+static selkie_code check_bodies(const sk_step *step, const sk_reduced_box *box, selkie_error *error)
+{
+    if (step->rigid || !step->scene->body_count || !sk_rigid_available())
+        return sk_swim_check(step, box, error);
+    sk_rigid rigid;
+    sk_step with = *step;
+    with.rigid = &rigid;
+    selkie_code code = sk_rigid_init(&rigid, step->scene, &step->solids, step->memory, error);
+    if (code == SELKIE_OK)
+        code = sk_swim_check(&with, box, error);
+    sk_rigid_free(&rigid);
+    return code;
+}
+
 selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
 {
     if (has_file(step->scene))
@@ -263,7 +279,7 @@ selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
     if (code == SELKIE_OK)
         code = check_cells(&s, error);
     if (code == SELKIE_OK)
-        code = sk_swim_check(step, &box, error);
+        code = check_bodies(step, &box, error);
     sk_reduced_spectrum_free(&s);
     return code;
 }

@@ -5,38 +5,102 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/crc.h"
-
-enum { VERSION = 1, ORDER = 0x01020304, MOST_MODES = 65536 };
+enum { VERSION = 2, ORDER = 0x01020304, MOST_MODES = 65536 };
 static const char magic[8] = "SLKBASE\n";
 
-/* Doubles behind the header: lambda, midpoints, nodes. */
-static size_t values_of(const sk_basis_header *h)
+/* Four lanes of FNV-1a over words of eight bytes: damage of a word changes its lane, and memory is the limit of its
+ * speed. */
+typedef struct sum {
+    uint64_t lanes[4];
+} sum;
+
+static const uint64_t prime = 0x100000001b3u;
+
+static void add_words(sum *s, const void *data, size_t bytes)
 {
-    const size_t middles = (size_t)h->cells[0] * (size_t)h->cells[1],
-                 nodes = (size_t)(h->cells[0] + 1) * (size_t)(h->cells[1] + 1);
-    return (size_t)h->extra * (1 + 3 * middles + 2 * nodes);
+    const char *at = data;
+    uint64_t a = s->lanes[0], b = s->lanes[1], c = s->lanes[2], d = s->lanes[3], words[4];
+    for (; bytes >= sizeof words; bytes -= sizeof words, at += sizeof words) {
+        memcpy(words, at, sizeof words);
+        a = (a ^ words[0]) * prime;
+        b = (b ^ words[1]) * prime;
+        c = (c ^ words[2]) * prime;
+        d = (d ^ words[3]) * prime;
+    }
+    memset(words, 0, sizeof words);
+    if (bytes)
+        memcpy(words, at, bytes);
+    s->lanes[0] = ((a ^ words[0]) * prime ^ a >> 32) + bytes;
+    s->lanes[1] = (b ^ words[1]) * prime ^ b >> 32;
+    s->lanes[2] = (c ^ words[2]) * prime ^ c >> 32;
+    s->lanes[3] = (d ^ words[3]) * prime ^ d >> 32;
+}
+
+static sum begin_sum(const sk_basis_header *header)
+{
+    sum s = {{0xcbf29ce484222325u, 1, 2, 3}};
+    sk_basis_header h = *header;
+    h.checksum = 0;
+    add_words(&s, &h, sizeof h);
+    return s;
+}
+
+static uint32_t end_sum(const sum *s)
+{
+    uint64_t all = 0;
+    for (int n = 0; n < 4; n++)
+        all = (all ^ s->lanes[n]) * prime;
+    return (uint32_t)(all ^ all >> 32);
+}
+
+/* --- The parts of a file --- */
+
+typedef struct part {
+    void *data;
+    size_t bytes;
+} part;
+
+enum { PARTS = 8 };
+
+static void list_parts(const sk_basis_header *h, const sk_reduced *reduced, part parts[PARTS])
+{
+    const sk_reduced_spectrum *s = &reduced->spectrum;
+    const size_t extra = (size_t)h->extra * sizeof(double), middles = (size_t)h->cells[0] * (size_t)h->cells[1] * extra,
+                 nodes = (size_t)(h->cells[0] + 1) * (size_t)(h->cells[1] + 1) * extra, flows = (size_t)h->flows;
+    const part all[PARTS] = {{s->lambda + s->closed, extra},
+                             {s->extra.u, middles},
+                             {s->extra.v, middles},
+                             {s->extra.omega, middles},
+                             {s->extra.node_u, nodes},
+                             {s->extra.node_v, nodes},
+                             {reduced->names, flows * SK_FLOW_NAME},
+                             {reduced->drawn, flows * (size_t)(h->closed + h->extra) * sizeof(double)}};
+    memcpy(parts, all, sizeof all);
 }
 
 static size_t bytes_of(const sk_basis_header *h)
 {
-    return sizeof *h + values_of(h) * sizeof(double) +
-           (size_t)h->flows * (SK_FLOW_NAME + (size_t)(h->closed + h->extra) * sizeof(double));
-}
-
-static uint32_t checksum(const char *bytes, size_t size)
-{
-    const size_t first = offsetof(sk_basis_header, obstacles);
-    return sk_crc32(bytes + first, size - first);
+    static const sk_reduced none;
+    part parts[PARTS];
+    size_t bytes = sizeof *h;
+    list_parts(h, &none, parts);
+    for (int n = 0; n < PARTS; n++)
+        bytes += parts[n].bytes;
+    return bytes;
 }
 
 /* --- Writing --- */
 
-static char *put(char *to, const void *from, size_t bytes)
+/* Written beside and renamed: a file of that name is always whole. */
+static int write_parts(const char *path, const sk_basis_header *h, const part parts[PARTS])
 {
-    if (bytes)
-        memcpy(to, from, bytes);
-    return to + bytes;
+    char beside[4096];
+    int good = snprintf(beside, sizeof beside, "%s.part", path) < (int)sizeof beside;
+    FILE *file = good ? fopen(beside, "wb") : NULL;
+    good = file && fwrite(h, sizeof *h, 1, file) == 1;
+    for (int n = 0; n < PARTS && good; n++)
+        good = parts[n].bytes == 0 || fwrite(parts[n].data, parts[n].bytes, 1, file) == 1;
+    return file && fclose(file) == 0 && good && rename(beside, path) == 0;
 }
 
 selkie_code sk_basis_write(const char *path, const sk_reduced *reduced, uint32_t obstacles, selkie_error *error)
@@ -55,31 +119,15 @@ selkie_code sk_basis_write(const char *path, const sk_reduced *reduced, uint32_t
         h.family[d] = s->family[d];
         h.cells[d] = s->cells[d];
     }
-    const size_t size = bytes_of(&h), middles = (size_t)h.cells[0] * (size_t)h.cells[1] * sizeof(double),
-                 nodes = (size_t)(h.cells[0] + 1) * (size_t)(h.cells[1] + 1) * sizeof(double), extra = (size_t)h.extra;
-    char *bytes = sk_allocate(NULL, size), *at = bytes;
-    if (!bytes)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for a basis of %zu bytes", path, size);
-    at = put(at, &h, sizeof h);
-    at = put(at, s->lambda + s->closed, extra * sizeof(double));
-    const double *const at_middles[3] = {s->extra.u, s->extra.v, s->extra.omega};
-    for (int n = 0; n < 3; n++)
-        at = put(at, at_middles[n], extra * middles);
-    at = put(at, s->extra.node_u, extra * nodes);
-    at = put(at, s->extra.node_v, extra * nodes);
-    at = put(at, reduced->names, (size_t)h.flows * SK_FLOW_NAME);
-    put(at, reduced->drawn, (size_t)h.flows * (size_t)s->count * sizeof(double));
-    h.checksum = checksum(bytes, size);
-    memcpy(bytes, &h, sizeof h);
-
-    /* Written beside and renamed: a file of that name is always whole. */
-    char beside[4096];
-    int good = snprintf(beside, sizeof beside, "%s.part", path) < (int)sizeof beside;
-    FILE *file = good ? fopen(beside, "wb") : NULL;
-    good = file && fwrite(bytes, 1, size, file) == size;
-    good = file && fclose(file) == 0 && good && rename(beside, path) == 0;
-    sk_release(NULL, bytes);
-    return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be written: %s", path, strerror(errno));
+    part parts[PARTS];
+    list_parts(&h, reduced, parts);
+    sum total = begin_sum(&h);
+    for (int n = 0; n < PARTS; n++)
+        add_words(&total, parts[n].data, parts[n].bytes);
+    h.checksum = end_sum(&total);
+    return write_parts(path, &h, parts)
+               ? SELKIE_OK
+               : sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be written: %s", path, strerror(errno));
 }
 
 /* --- Reading --- */
@@ -93,37 +141,23 @@ static int is_plausible(const sk_basis_header *h)
     return good;
 }
 
-/* The whole file, checked. */
-static selkie_code read_file(const char *path, sk_memory *memory, char **bytes, selkie_error *error)
+/* The header, and whether the file has the size that it says. */
+static selkie_code read_header(FILE *file, const char *path, sk_basis_header *h, selkie_error *error)
 {
-    sk_basis_header h;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return sk_fail(error, SELKIE_ERROR_FILE, "reduced.basis: cannot open %.300s: %s", path, strerror(errno));
-    selkie_code code = SELKIE_OK;
-    *bytes = NULL;
-    if (fread(&h, sizeof h, 1, file) != 1 || memcmp(h.magic, magic, sizeof magic) != 0)
-        code = sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is no basis; make one by selkie basis", path);
-    else if (h.order != ORDER || h.version != VERSION)
-        code = sk_fail(error, SELKIE_ERROR_FORMAT,
+    if (fread(h, sizeof *h, 1, file) != 1 || memcmp(h->magic, magic, sizeof magic) != 0)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is no basis; make one by selkie basis", path);
+    if (h->order != ORDER || h->version != VERSION)
+        return sk_fail(error, SELKIE_ERROR_FORMAT,
                        "reduced.basis: %.300s is of another version or machine; make it again by selkie basis", path);
-    else if (!is_plausible(&h))
-        code = sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is damaged: its header is wrong", path);
-    long end = code == SELKIE_OK && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    if (code == SELKIE_OK && (end < 0 || (size_t)end != bytes_of(&h)))
-        code = sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is cut off: %ld bytes of %zu", path, end,
-                       bytes_of(&h));
-    if (code == SELKIE_OK && !(*bytes = sk_allocate(memory, bytes_of(&h))))
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.basis: no memory for %zu bytes", bytes_of(&h));
-    if (code == SELKIE_OK && (fseek(file, 0, SEEK_SET) != 0 || fread(*bytes, 1, bytes_of(&h), file) != bytes_of(&h) ||
-                              checksum(*bytes, bytes_of(&h)) != h.checksum))
-        code = sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is damaged: its checksum is wrong", path);
-    fclose(file);
-    if (code != SELKIE_OK) {
-        sk_release(memory, *bytes);
-        *bytes = NULL;
-    }
-    return code;
+    if (!is_plausible(h))
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is damaged: its header is wrong", path);
+    const long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (end < 0 || (size_t)end != bytes_of(h))
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is cut off: %ld bytes of %zu", path, end,
+                       bytes_of(h));
+    return fseek(file, (long)sizeof *h, SEEK_SET) == 0
+               ? SELKIE_OK
+               : sk_fail(error, SELKIE_ERROR_FILE, "reduced.basis: cannot read %.300s", path);
 }
 
 static selkie_code compare(const char *path, const sk_basis_header *h, const sk_reduced_box *box, uint32_t obstacles,
@@ -149,34 +183,41 @@ static selkie_code compare(const char *path, const sk_basis_header *h, const sk_
     return SELKIE_OK;
 }
 
-static const char *get(const char *from, void *to, size_t bytes)
+/* Reads the parts to where they belong: there is no copy. */
+static selkie_code read_parts(FILE *file, const char *path, const sk_basis_header *h, sk_reduced *reduced,
+                              selkie_error *error)
 {
-    if (bytes)
-        memcpy(to, from, bytes);
-    return from + bytes;
+    part parts[PARTS];
+    sum total = begin_sum(h);
+    list_parts(h, reduced, parts);
+    int good = 1;
+    for (int n = 0; n < PARTS && good; n++) {
+        good = parts[n].bytes == 0 || fread(parts[n].data, parts[n].bytes, 1, file) == 1;
+        if (good)
+            add_words(&total, parts[n].data, parts[n].bytes);
+    }
+    if (!good || end_sum(&total) != h->checksum)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is damaged: its checksum is wrong", path);
+    return SELKIE_OK;
 }
 
-static selkie_code take(const sk_basis_header *h, const char *at, sk_reduced *reduced, const sk_reduced_box *box,
-                        sk_memory *memory, selkie_error *error)
+static selkie_code take(FILE *file, const char *path, const sk_basis_header *h, sk_reduced *reduced,
+                        const sk_reduced_box *box, sk_memory *memory, selkie_error *error)
 {
     sk_reduced_spectrum *s = &reduced->spectrum;
-    const size_t middles = (size_t)h->cells[0] * (size_t)h->cells[1],
-                 nodes = (size_t)(h->cells[0] + 1) * (size_t)(h->cells[1] + 1), extra = (size_t)h->extra;
     sk_reduced_box whole = *box;
     whole.modes = h->closed;
     whole.extra = h->extra;
     SK_TRY(sk_reduced_spectrum_make(s, &whole, memory, error));
-    const double *lambda = (const double *)(const void *)at, *u = lambda + extra, *v = u + extra * middles,
-                 *omega = v + extra * middles, *node_u = omega + extra * middles, *node_v = node_u + extra * nodes;
-    for (size_t e = 0; e < extra; e++)
-        sk_reduced_spectrum_add(s, lambda[e],
-                                (const double *const[3]){u + e * middles, v + e * middles, omega + e * middles},
-                                (const double *const[2]){node_u + e * nodes, node_v + e * nodes});
+    reduced->flow_count = h->flows;
+    reduced->names = sk_allocate_zeroed(memory, ((size_t)h->flows + 1) * sizeof *reduced->names);
+    reduced->drawn =
+        sk_allocate_zeroed(memory, ((size_t)h->flows * (size_t)(h->closed + h->extra) + 1) * sizeof(double));
+    if (!reduced->names || !reduced->drawn)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "reduced: no memory for %d flows", h->flows);
+    SK_TRY(read_parts(file, path, h, reduced, error));
+    sk_reduced_spectrum_take(s, h->extra);
     s->extra.are_eigenfunctions = h->are_eigenfunctions;
-
-    SK_TRY(sk_reduced_name_flows(reduced, h->flows, memory, error));
-    at = get(at + values_of(h) * sizeof(double), reduced->names, (size_t)h->flows * SK_FLOW_NAME);
-    get(at, reduced->drawn, (size_t)h->flows * (size_t)s->count * sizeof(double));
     for (int m = 0; m < h->flows; m++)
         reduced->names[m][SK_FLOW_NAME - 1] = 0;
     return SELKIE_OK;
@@ -185,13 +226,15 @@ static selkie_code take(const sk_basis_header *h, const char *at, sk_reduced *re
 selkie_code sk_basis_read(const char *path, sk_reduced *reduced, const sk_reduced_box *box, uint32_t obstacles,
                           sk_memory *memory, selkie_error *error)
 {
-    char *bytes = NULL;
     sk_basis_header h;
-    SK_TRY(read_file(path, memory, &bytes, error));
-    memcpy(&h, bytes, sizeof h);
-    selkie_code code = compare(path, &h, box, obstacles, error);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return sk_fail(error, SELKIE_ERROR_FILE, "reduced.basis: cannot open %.300s: %s", path, strerror(errno));
+    selkie_code code = read_header(file, path, &h, error);
     if (code == SELKIE_OK)
-        code = take(&h, bytes + sizeof h, reduced, box, memory, error);
-    sk_release(memory, bytes);
+        code = compare(path, &h, box, obstacles, error);
+    if (code == SELKIE_OK)
+        code = take(file, path, &h, reduced, box, memory, error);
+    fclose(file);
     return code;
 }

@@ -7,7 +7,7 @@
  *                  ([flow][modes], double)
  *
  * The eigenfunctions in closed form need no more than their number. Numbers have the byte order of the machine. The
- * checksum covers everything behind itself, and the size of the file follows from the header, so that damage and files
+ * checksum covers the whole file, and the size of the file follows from the header, so that damage and files
  * that are cut off are found.
  */
 #ifndef SK_METHODS_REDUCED_BASIS_FILE_H
@@ -19,7 +19,7 @@ typedef struct sk_basis_header {
     char magic[8];  /*     "SLKBASE\n" */
     uint32_t order; /*     0x01020304 */
     uint32_t version;
-    uint32_t checksum;  /*     CRC-32 of the file from the next member on */
+    uint32_t checksum;  /*     of the file, with 0 in its place */
     uint32_t obstacles; /*     CRC-32 of the nodes in obstacles; 0 without */
     double size[2];     /* m   of the box */
     int32_t family[2], cells[2];

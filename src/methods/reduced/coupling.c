@@ -19,7 +19,7 @@ static selkie_code take_memory(sk_coupling *c, selkie_error *error)
                          &c->wanted,        &c->others,        &c->strength,    &c->circulation};
     int good = 1;
     for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
-        good &= (*arrays[a] = sk_allocate_zeroed(c->memory, (n + 4) * sizeof(double))) != NULL;
+        good &= (*arrays[a] = sk_allocate_zeroed(c->memory, (n + SK_IMAGE_BLOCK) * sizeof(double))) != NULL;
     c->points.count = c->count;
     c->middle = sk_allocate_zeroed(c->memory, n * sizeof *c->middle);
     c->corner = sk_allocate_zeroed(c->memory, n * sizeof *c->corner);

@@ -232,6 +232,27 @@ static int iterate(const sk_domain *d, int modes, int vectors, double *memory, d
 }
 #endif
 
+void sk_domain_gather(const sk_domain *d, const double *grid, double *vector)
+{
+    for (int i = 0; i < d->nodes[0]; i++)
+        for (int j = 0; j < d->nodes[1]; j++) {
+            const int n = number_of(d, i, j);
+            vector[n] = d->kind[n] == 0 ? grid[(size_t)i * (size_t)d->nodes[1] + (size_t)j] : 0.0;
+        }
+}
+
+void sk_domain_spread(const sk_domain *d, const double *vector, double scale, int islands, double *grid)
+{
+    for (int i = 0; i < d->nodes[0]; i++)
+        for (int j = 0; j < d->nodes[1]; j++) {
+            const int n = number_of(d, i, j), island = d->kind[n] - 1;
+            double value = d->kind[n] == 0 ? vector[n] : 0.0;
+            if (island >= 0 && islands)
+                value = dot(d->edges + (size_t)island * (size_t)d->count, vector, d->count) / d->links[island];
+            grid[(size_t)i * (size_t)d->nodes[1] + (size_t)j] = scale * value;
+        }
+}
+
 /* Values of the islands, unit energy, and a sign that does not depend on the library. */
 static void finish_mode(const sk_domain *d, double lambda, const double *vector, double *psi)
 {
@@ -241,14 +262,7 @@ static void finish_mode(const sk_domain *d, double lambda, const double *vector,
         largest = fabs(vector[n]) > fabs(largest) * (1.0 + 1e-6) ? vector[n] : largest;
     }
     const double scale = copysign(1.0 / sqrt(lambda * square), largest);
-    for (int i = 0; i < d->nodes[0]; i++)
-        for (int j = 0; j < d->nodes[1]; j++) {
-            const int n = number_of(d, i, j), island = d->kind[n] - 1;
-            double value = d->kind[n] == 0 ? vector[n] : 0.0;
-            if (island >= 0)
-                value = dot(d->edges + (size_t)island * (size_t)d->count, vector, d->count) / d->links[island];
-            psi[(size_t)i * (size_t)d->nodes[1] + (size_t)j] = scale * value;
-        }
+    sk_domain_spread(d, vector, scale, 1, psi);
 }
 
 selkie_code sk_domain_modes(const sk_domain *d, int modes, double *lambda, double *psi, selkie_error *error)

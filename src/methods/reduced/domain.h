@@ -36,6 +36,10 @@ selkie_code sk_domain_make(sk_domain *domain, const int nodes[2], const unsigned
 void sk_domain_free(sk_domain *domain);
 /* The inverse of the operator, in units of a cell. Entries of nodes that are not free are 0. */
 void sk_domain_solve(const sk_domain *domain, const double *from, double *to);
+/* Values of the free nodes from a grid [nodes[0]][nodes[1]], by their numbers; 0 for others. */
+void sk_domain_gather(const sk_domain *domain, const double *grid, double *vector);
+/* The way back, times a scale. `islands`: those of a stream function, otherwise 0. */
+void sk_domain_spread(const sk_domain *domain, const double *vector, double scale, int islands, double *grid);
 /* The `modes` smallest eigenvalues (in units of a cell), and stream functions of unit energy with the islands' values:
  * psi[mode][nodes[0]][nodes[1]]. */
 selkie_code sk_domain_modes(const sk_domain *domain, int modes, double *lambda, double *psi, selkie_error *error);

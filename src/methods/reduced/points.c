@@ -68,58 +68,85 @@ static size_t around(const sk_reduced_spectrum *s, const double x[2], double wei
     return (size_t)at[0] * (size_t)(s->cells[1] + 1) + (size_t)at[1];
 }
 
+/* Stream function of the further modes at a point, m2/s. */
+static double stream_of_extra(const sk_reduced_spectrum *s, const double x[2], const double *r)
+{
+    const size_t column = (size_t)s->cells[1] + 1, nodes = (size_t)(s->cells[0] + 1) * column;
+    double w[4], sum = 0.0;
+    const size_t first = around(s, x, w);
+    for (int e = 0; e < s->extra.count; e++) {
+        const double *at = s->extra.stream + (size_t)e * nodes + first;
+        sum += r[s->closed + e] * (w[0] * at[0] + w[1] * at[1] + w[2] * at[column] + w[3] * at[column + 1]);
+    }
+    return sum;
+}
+
+static void add_extra(const sk_reduced_spectrum *s, const double x[2], double circulation, double *r)
+{
+    const size_t column = (size_t)s->cells[1] + 1, nodes = (size_t)(s->cells[0] + 1) * column;
+    double w[4];
+    const size_t first = around(s, x, w);
+    for (int e = 0; e < s->extra.count; e++) {
+        const double *at = s->extra.stream + (size_t)e * nodes + first;
+        if (s->lambda[s->closed + e] == 0.0)
+            continue; /* a mean flow: the sheets and their images have none */
+        r[s->closed + e] += circulation * (w[0] * at[0] + w[1] * at[1] + w[2] * at[column] + w[3] * at[column + 1]);
+    }
+}
+
+enum { GROUP = 4 }; /* points that share the loads of a row of coefficients */
+
+/* The functions of a group of points along an axis; the last point stands for missing ones. */
+static void functions_of(const sk_mode_points *points, int d, int first, int end, const double *at[GROUP])
+{
+    for (int g = 0; g < GROUP; g++)
+        at[g] = points->table[d] + (size_t)(first + g < end ? first + g : end - 1) * (size_t)points->waves[d];
+}
+
 void sk_mode_points_stream(const sk_mode_points *points, sk_reduced_spectrum *s, const double *r, int first, int end,
                            double *stream)
 {
-    const size_t k1 = (size_t)s->waves[0], k2 = (size_t)s->waves[1], column = (size_t)s->cells[1] + 1,
-                 nodes = (size_t)(s->cells[0] + 1) * column;
-    double *row = s->half;
+    const size_t k1 = (size_t)s->waves[0], k2 = (size_t)s->waves[1];
     memset(s->coefficients, 0, k1 * k2 * sizeof(double));
     for (int k = 0; k < s->closed; k++)
         s->coefficients[s->at[k]] = r[k] * s->norm[k];
-    for (int n = first; n < end; n++) {
-        const double *x = points->table[0] + (size_t)n * (size_t)points->waves[0],
-                     *y = points->table[1] + (size_t)n * (size_t)points->waves[1];
-        double sum = 0.0;
-        memset(row, 0, k2 * sizeof *row);
-        for (size_t a = 0; a < k1; a++) {
-            const double value = x[a], *coefficients = s->coefficients + a * k2;
-            for (size_t b = 0; b < k2; b++)
-                row[b] += value * coefficients[b];
+    for (int n = first; n < end; n += GROUP) {
+        const double *x[GROUP], *y[GROUP];
+        double sum[GROUP] = {0.0};
+        functions_of(points, 0, n, end, x);
+        functions_of(points, 1, n, end, y);
+        for (size_t b = 0; b < k2; b++) {
+            double row[GROUP] = {0.0};
+            for (size_t a = 0; a < k1; a++)
+                for (int g = 0; g < GROUP; g++)
+                    row[g] += x[g][a] * s->coefficients[a * k2 + b];
+            for (int g = 0; g < GROUP; g++)
+                sum[g] += row[g] * y[g][b];
         }
-        for (size_t b = 0; b < k2; b++)
-            sum += row[b] * y[b];
-        for (int e = 0; e < s->extra.count; e++) {
-            double w[4];
-            const double *at = s->extra.stream + (size_t)e * nodes + around(s, points->x[n], w);
-            sum += r[s->closed + e] * (w[0] * at[0] + w[1] * at[1] + w[2] * at[column] + w[3] * at[column + 1]);
-        }
-        stream[n - first] = sum;
+        for (int g = 0; g < GROUP && n + g < end; g++)
+            stream[n + g - first] = sum[g] + (s->extra.count ? stream_of_extra(s, points->x[n + g], r) : 0.0);
     }
 }
 
 void sk_mode_points_add(const sk_mode_points *points, sk_reduced_spectrum *s, const double *circulation, double *r)
 {
-    const size_t k1 = (size_t)s->waves[0], k2 = (size_t)s->waves[1], column = (size_t)s->cells[1] + 1,
-                 nodes = (size_t)(s->cells[0] + 1) * column;
+    const size_t k1 = (size_t)s->waves[0], k2 = (size_t)s->waves[1];
     memset(s->coefficients, 0, k1 * k2 * sizeof(double));
-    for (int n = 0; n < points->count; n++) {
-        const double *x = points->table[0] + (size_t)n * (size_t)points->waves[0],
-                     *y = points->table[1] + (size_t)n * (size_t)points->waves[1];
+    for (int n = 0; n < points->count; n += GROUP) {
+        const double *x[GROUP], *y[GROUP];
+        double part[GROUP];
+        functions_of(points, 0, n, points->count, x);
+        functions_of(points, 1, n, points->count, y);
+        for (int g = 0; g < GROUP; g++)
+            part[g] = n + g < points->count ? circulation[n + g] : 0.0;
         for (size_t a = 0; a < k1; a++) {
-            const double value = circulation[n] * x[a];
+            const double v0 = part[0] * x[0][a], v1 = part[1] * x[1][a], v2 = part[2] * x[2][a], v3 = part[3] * x[3][a];
             double *coefficients = s->coefficients + a * k2;
             for (size_t b = 0; b < k2; b++)
-                coefficients[b] += value * y[b];
+                coefficients[b] += (v0 * y[0][b] + v1 * y[1][b]) + (v2 * y[2][b] + v3 * y[3][b]);
         }
-        for (int e = 0; e < s->extra.count; e++) {
-            double w[4];
-            if (s->lambda[s->closed + e] == 0.0)
-                continue; /* a mean flow: the sheets and their images have none */
-            const double *at = s->extra.stream + (size_t)e * nodes + around(s, points->x[n], w);
-            r[s->closed + e] +=
-                circulation[n] * (w[0] * at[0] + w[1] * at[1] + w[2] * at[column] + w[3] * at[column + 1]);
-        }
+        for (int g = 0; g < GROUP && n + g < points->count && s->extra.count; g++)
+            add_extra(s, points->x[n + g], circulation[n + g], r);
     }
     for (int k = 0; k < s->closed; k++)
         r[k] += s->norm[k] * s->coefficients[s->at[k]];

@@ -50,7 +50,7 @@ static selkie_code show_velocities(sk_reduced *reduced, const sk_step *step, sel
     return SELKIE_OK;
 }
 
-static sk_reduced_view view_of(const sk_reduced *reduced, const sk_step *step, const float *values)
+sk_reduced_view sk_reduced_view_of(const sk_reduced *reduced, const sk_step *step, const float *values)
 {
     const selkie_periodic periodic = step->scene->reduced.periodic;
     sk_reduced_view view = {.values = values};
@@ -215,7 +215,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     SK_TRY(show_velocities(reduced, step, error));
 
     /* Tracers have the velocity of the flow. */
-    const sk_reduced_view view = view_of(reduced, step, reduced->shown);
+    const sk_reduced_view view = sk_reduced_view_of(reduced, step, reduced->shown);
     for (int64_t p = 0; p < step->particles.count; p++) {
         sk_particle *tracer = &step->particles.records[p];
         sk_reduced_sample(&view, tracer->position[0], tracer->position[1], tracer->velocity);
@@ -394,7 +394,7 @@ static int move_one(const sk_step *step, const sk_reduced_view *view, const sk_s
 {
     double x[2] = {tracer->position[0], tracer->position[1]}, velocity[2];
     int inside;
-    const int body = swim ? sk_swim_near_body(swim, step, x) : -1;
+    const int body = swim ? sk_swim_near_body(swim, step, 0, x, NULL, NULL) : -1;
     if (body >= 0) {
         sk_swim_carry(swim, body, step->dt, x, velocity);
         for (int d = 0; d < 2; d++)
@@ -414,7 +414,7 @@ static selkie_code move(sk_step *step, selkie_error *error)
 {
     enum { CHUNK = 4096 };
     (void)error;
-    const sk_reduced_view view = view_of(reduced_of(step), step, reduced_of(step)->between);
+    const sk_reduced_view view = sk_reduced_view_of(reduced_of(step), step, reduced_of(step)->between);
     const sk_swim *swim = reduced_of(step)->swim;
     const int64_t count = step->particles.count, chunks = (count + CHUNK - 1) / CHUNK;
     const int alone = !swim && !step->solids.obstacle_count && sk_reduced_has_walls(&view);
@@ -474,7 +474,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static double value_at(const sk_step *step, const double at[3], int component)
 {
     const sk_reduced *reduced = reduced_of(step);
-    const sk_reduced_view view = view_of(reduced, step, reduced->shown);
+    const sk_reduced_view view = sk_reduced_view_of(reduced, step, reduced->shown);
     float velocity[2];
     sk_reduced_sample(&view, (float)at[0], (float)at[1], velocity);
     return component == 0 || component == 1 ? velocity[component] : NAN;

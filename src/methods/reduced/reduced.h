@@ -37,6 +37,14 @@ selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selk
 selkie_code sk_reduced_name_flows(sk_reduced *reduced, int count, sk_memory *memory, selkie_error *error);
 /* CRC-32 of which nodes lie in obstacles; 0 without obstacles. */
 uint32_t sk_reduced_obstacles(const sk_step *step);
+/* Which inner nodes of the cells lie in obstacles: a byte each. */
+void sk_reduced_mark_solids(const sk_step *step, unsigned char *solid);
+/* Adds a mode by its stream function (m2/s) and its vorticity (1/s) at the inner nodes; NULL = lambda times the stream
+ * function, as of eigenvectors. The vorticity is 0 in solids. */
+void sk_reduced_add_stream(sk_reduced_spectrum *s, double lambda, const double *psi, const double *vorticity,
+                           const unsigned char *solid);
+/* Pairs of values at the nodes, such as `shown` and `between`, with the sides of the box. */
+sk_reduced_view sk_reduced_view_of(const sk_reduced *reduced, const sk_step *step, const float *values);
 /* The box of a scene. */
 sk_reduced_box sk_reduced_box_of(const sk_step *step);
 /* Input errors of the basis, without making all of it. */

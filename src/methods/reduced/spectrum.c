@@ -447,14 +447,14 @@ static selkie_code make_tables(sk_reduced_spectrum *s, selkie_error *error)
     return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.modes: no memory for the transforms");
 }
 
-static selkie_code make_extra(sk_reduced_spectrum *s, int room, selkie_error *error)
+static selkie_code make_extra(sk_reduced_spectrum *s, int room, int streams, selkie_error *error)
 {
     sk_reduced_extra *extra = &s->extra;
     const size_t middles = (size_t)s->cells[0] * (size_t)s->cells[1],
                  nodes = (size_t)(s->cells[0] + 1) * (size_t)(s->cells[1] + 1);
     double **arrays[6] = {&extra->u, &extra->v, &extra->omega, &extra->node_u, &extra->node_v, &extra->stream};
     extra->room = room;
-    for (int n = 0; n < 6 && room; n++)
+    for (int n = 0; n < (streams ? 6 : 5) && room; n++)
         if (!(*arrays[n] = sk_allocate(s->memory, (size_t)room * (n < 3 ? middles : nodes) * sizeof(double))))
             return sk_fail(error, SELKIE_ERROR_MEMORY, "reduced: no memory for %d further modes", room);
     return SELKIE_OK;
@@ -483,7 +483,7 @@ selkie_code sk_reduced_spectrum_make(sk_reduced_spectrum *s, const sk_reduced_bo
 
     SK_TRY(choose_modes(s, error));
     SK_TRY(make_tables(s, error));
-    SK_TRY(make_extra(s, box->extra, error));
+    SK_TRY(make_extra(s, box->extra, box->streams, error));
     const int walls = s->family[0] == SK_REDUCED_CLOSED && s->family[1] == SK_REDUCED_CLOSED;
     return walls && s->closed <= MOST_TRIAD_MODES ? make_triads(s, error) : SELKIE_OK;
 }
@@ -514,8 +514,19 @@ void sk_reduced_spectrum_add(sk_reduced_spectrum *s, double lambda, const double
         memcpy(to[n] + e * middles, middle[n], middles * sizeof(double));
     for (int n = 0; n < 2; n++)
         memcpy(on[n] + e * nodes, node[n], nodes * sizeof(double));
-    integrate_stream(s, node, s->extra.stream + e * nodes);
+    if (s->extra.stream)
+        integrate_stream(s, node, s->extra.stream + e * nodes);
     s->lambda[s->count++] = lambda;
+}
+
+void sk_reduced_spectrum_take(sk_reduced_spectrum *s, int extra)
+{
+    const size_t nodes = (size_t)(s->cells[0] + 1) * (size_t)(s->cells[1] + 1);
+    for (size_t e = 0; s->extra.stream && e < (size_t)extra; e++)
+        integrate_stream(s, (const double *const[2]){s->extra.node_u + e * nodes, s->extra.node_v + e * nodes},
+                         s->extra.stream + e * nodes);
+    s->extra.count += extra;
+    s->count += extra;
 }
 
 void sk_reduced_spectrum_free(sk_reduced_spectrum *s)

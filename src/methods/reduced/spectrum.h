@@ -48,7 +48,7 @@ typedef struct sk_reduced_extra {
     int count, room;
     double *u, *v, *omega;   /* m/s, m/s, 1/s at the midpoints */
     double *node_u, *node_v; /* m/s at the nodes */
-    double *stream;          /* m2/s at the nodes, 0 at the corner of the box */
+    double *stream;          /* m2/s at the nodes, 0 at the corner of the box; NULL unless the box asks for them */
     int are_eigenfunctions;  /* enstrophy is kept */
 } sk_reduced_extra;
 
@@ -59,6 +59,7 @@ typedef struct sk_reduced_box {
     int cells[2];   /* of the grid that shows velocities and takes forces; 0 = none */
     int modes;      /* in closed form */
     int extra;      /* room for further modes */
+    int streams;    /* further modes have their stream functions at the nodes: for bodies */
 } sk_reduced_box;
 
 typedef struct sk_reduced_spectrum {
@@ -97,6 +98,9 @@ void sk_reduced_spectrum_free(sk_reduced_spectrum *s);
 /* Adds a mode by its velocity and vorticity at midpoints and its velocity at nodes. There must be room. */
 void sk_reduced_spectrum_add(sk_reduced_spectrum *s, double lambda, const double *const middle[3],
                              const double *const node[2]);
+
+/* The modes that are in `extra` count from now on: their values were read into its arrays. */
+void sk_reduced_spectrum_take(sk_reduced_spectrum *s, int extra);
 
 /* The angular wave number (1/m) of function n along axis d, and its value at x (m from the corner). */
 double sk_reduced_wave_number(const sk_reduced_spectrum *s, int d, int n);

@@ -98,10 +98,14 @@ void sk_swim_near_add(sk_swim *swim, const sk_swim_piece *piece);
 void sk_swim_near_end(sk_swim *swim, const sk_step *step);
 /* What the cores lack of a piece at a point: the panel itself less its three cores, m/s. */
 void sk_swim_lacking(const sk_swim_piece *piece, double core, const double x[2], double velocity[2]);
-/* The body in whose shell a point is at the start of the step, the nearest one; -1 if there is none. */
-int sk_swim_near_body(const sk_swim *swim, const sk_step *step, const double x[2]);
+/* The body in whose shell a point is at the start (`after` = 0) or the end of the step, the nearest one; -1 if there is
+ * none. Its distance (m, below 0 inside) and outward normal, unless they are NULL. */
+int sk_swim_near_body(const sk_swim *swim, const sk_step *step, int after, const double x[2], double normal[3],
+                      double *gap);
 /* Where a tracer beside a body goes in the step, and its mean velocity (m/s). It moves in the frame of the body,
  * between the flows before and after, each with its own panels: no flow crosses the surface there at any time. */
 void sk_swim_carry(const sk_swim *swim, int body, double dt, double x[2], double velocity[2]);
+/* Where what is beside a body at the end of the step was at its start. */
+void sk_swim_carry_back(const sk_swim *swim, int body, double dt, double x[2]);
 
 #endif

@@ -215,9 +215,10 @@ static void velocity_at(const sk_swim *swim, const sk_swim_flow *f, const double
     }
 }
 
-int sk_swim_near_body(const sk_swim *swim, const sk_step *step, const double x[2])
+int sk_swim_near_body(const sk_swim *swim, const sk_step *step, int after, const double x[2], double normal[3],
+                      double *gap)
 {
-    const sk_swim_flow *f = &swim->flows[!swim->now];
+    const sk_swim_flow *f = &swim->flows[after ? swim->now : !swim->now];
     const int *cells = swim->fine.cells;
     int at[2], nearest = -1;
     double least = swim->scale.shell;
@@ -230,12 +231,18 @@ int sk_swim_near_body(const sk_swim *swim, const sk_step *step, const double x[2
         const double dx = x[0] - f->motion[b][0], dy = x[1] - f->motion[b][1];
         if (dx * dx + dy * dy > reach * reach)
             continue;
-        const double distance = sk_obstacle_distance(step->rigid->bodies[b].shape, &f->poses[b], place, NULL);
+        double outward[3];
+        const double distance =
+            sk_obstacle_distance(step->rigid->bodies[b].shape, &f->poses[b], place, normal ? outward : NULL);
         if (distance < least) {
             least = distance;
             nearest = b;
+            if (normal)
+                memcpy(normal, outward, sizeof outward);
         }
     }
+    if (gap)
+        *gap = least;
     return nearest;
 }
 
@@ -259,42 +266,57 @@ static void slip_at(const sk_swim *swim, const sk_swim_flow *f, int b, const dou
     turn(-m[2], (const double[2]){u[0] - m[3] + m[5] * arm[1], u[1] - m[4] - m[5] * arm[0]}, slip);
 }
 
-/* The same at a part of the step, between the flows before and after it. */
-static void slip_between(const sk_swim *swim, int b, double part, const double local[2], double slip[2])
+/* The same at a part of the way between two flows. */
+static void slip_between(const sk_swim *swim, const sk_swim_flow *const flows[2], int b, double part,
+                         const double local[2], double slip[2])
 {
-    double before[2] = {0.0, 0.0}, after[2] = {0.0, 0.0};
+    double first[2] = {0.0, 0.0}, second[2] = {0.0, 0.0};
     if (part < 1.0)
-        slip_at(swim, &swim->flows[!swim->now], b, local, before);
+        slip_at(swim, flows[0], b, local, first);
     if (part > 0.0)
-        slip_at(swim, &swim->flows[swim->now], b, local, after);
+        slip_at(swim, flows[1], b, local, second);
     for (int d = 0; d < 2; d++)
-        slip[d] = (1.0 - part) * before[d] + part * after[d];
+        slip[d] = (1.0 - part) * first[d] + part * second[d];
 }
 
-void sk_swim_carry(const sk_swim *swim, int b, double dt, double x[2], double velocity[2])
+/* From the first flow to the second one, dt (s) apart; dt < 0 goes back in time. */
+static void carry(const sk_swim *swim, const sk_swim_flow *const flows[2], int b, double dt, double x[2])
 {
     enum { MOST_PARTS = 6 };
-    const double *from = swim->flows[!swim->now].motion[b], *to = swim->flows[swim->now].motion[b];
+    const double *from = flows[0]->motion[b], *to = flows[1]->motion[b];
     double local[2], slip[2], end[2];
     turn(-from[2], (const double[2]){x[0] - from[0], x[1] - from[1]}, local);
-    slip_at(swim, &swim->flows[!swim->now], b, local, slip);
+    slip_at(swim, flows[0], b, local, slip);
 
     /* Parts in which it passes at most a sixth of the shell. */
-    const double way = dt * hypot(slip[0], slip[1]);
+    const double way = fabs(dt) * hypot(slip[0], slip[1]);
     const int parts = (int)fmin(ceil(6.0 * way / swim->scale.shell + 1e-9), MOST_PARTS);
     const double part = dt / (parts > 0 ? parts : 1);
     for (int n = 0; n < parts; n++) {
         double later[2];
         if (n > 0)
-            slip_between(swim, b, (double)n / parts, local, slip);
+            slip_between(swim, flows, b, (double)n / parts, local, slip);
         const double ahead[2] = {local[0] + part * slip[0], local[1] + part * slip[1]};
-        slip_between(swim, b, (n + 1.0) / parts, ahead, later);
+        slip_between(swim, flows, b, (n + 1.0) / parts, ahead, later);
         for (int d = 0; d < 2; d++)
             local[d] += 0.5 * part * (slip[d] + later[d]);
     }
     turn(to[2], local, end);
-    for (int d = 0; d < 2; d++) {
-        velocity[d] = (to[d] + end[d] - x[d]) / dt;
+    for (int d = 0; d < 2; d++)
         x[d] = to[d] + end[d];
-    }
+}
+
+void sk_swim_carry(const sk_swim *swim, int b, double dt, double x[2], double velocity[2])
+{
+    const sk_swim_flow *const flows[2] = {&swim->flows[!swim->now], &swim->flows[swim->now]};
+    const double start[2] = {x[0], x[1]};
+    carry(swim, flows, b, dt, x);
+    for (int d = 0; d < 2; d++)
+        velocity[d] = (x[d] - start[d]) / dt;
+}
+
+void sk_swim_carry_back(const sk_swim *swim, int b, double dt, double x[2])
+{
+    const sk_swim_flow *const flows[2] = {&swim->flows[swim->now], &swim->flows[!swim->now]};
+    carry(swim, flows, b, -dt, x);
 }

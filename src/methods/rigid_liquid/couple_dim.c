@@ -12,52 +12,101 @@ static int is_liquid(const sk_grid *grid, sk_plain_cell cell)
     return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
 }
 
-/* The share of a body in the lower face of a cell across axis d. */
-static float share_at(const sk_solids *solids, sk_plain_cell face, int body, int d)
+/* The shares of a body in the faces of a block: of the block's own piece, and of those in the next block along each
+ * axis. */
+typedef struct body_shares {
+    const sk_body_piece *own, *next[SELKIE_DIM]; /* NULL = none */
+    double to_corner[3];                         /* cells  from the centre of mass to the corner of the block */
+} body_shares;
+
+static const sk_body_piece *piece_of(const sk_solids *solids, int block, int body)
 {
-    if (!face.slot)
-        return 0.0f;
-    for (uint32_t piece = solids->piece_first[face.slot]; piece < solids->piece_first[face.slot + 1]; piece++)
-        if (solids->pieces[piece].body == body)
-            return solids->piece_share[d][(size_t)piece * SK_BLOCK_CELLS + (size_t)face.local];
-    return 0.0f;
+    for (uint32_t n = block ? solids->piece_first[block] : 0; block && n < solids->piece_first[block + 1]; n++)
+        if (solids->pieces[n].body == body)
+            return &solids->pieces[n];
+    return NULL;
+}
+
+static body_shares find_shares(const sk_step *step, const sk_body_piece *piece)
+{
+    const sk_grid *grid = &step->grid;
+    const double *centre = step->rigid->states[piece->body].position;
+    body_shares shares = {.own = piece};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        shares.next[d] = piece_of(&step->solids, grid->faces[piece->block][2 * d + 1], piece->body);
+        shares.to_corner[d] =
+            (grid->corner[d] - centre[d]) / grid->cell_size + (double)grid->coordinates[piece->block][d] * SK_BLOCK_N;
+    }
+    return shares;
+}
+
+/* The share in the lower (side 0) or upper face of a cell across axis d. */
+static float share_at(const sk_solids *solids, const body_shares *shares, const int cell[3], int d, int side)
+{
+    int at[3] = {cell[0], cell[1], cell[2]};
+    const sk_body_piece *piece = shares->own;
+    at[d] += side;
+    if (at[d] == SK_BLOCK_N) {
+        at[d] = 0;
+        piece = shares->next[d];
+    }
+    for (int e = 0; piece && e < SELKIE_DIM; e++)
+        if (at[e] < piece->low[e] || at[e] >= piece->high[e])
+            return 0.0f;
+    const int c = at[0] + SK_BLOCK_N * (at[1] + SK_BLOCK_N * at[2]);
+    return piece ? solids->piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)c] : 0.0f;
 }
 
 /* The flux out of a cell for each mode of a body; arms in cells. Returns whether there is any. */
-static int find_flux(const sk_step *step, sk_plain_cell cell, int body, float flux[SK_POISSON_MODES])
+static int find_flux(const sk_solids *solids, const body_shares *shares, const int cell[3],
+                     float flux[SK_POISSON_MODES])
 {
-    const sk_grid *grid = &step->grid;
-    const double *centre = step->rigid->states[body].position;
-    int at[3], found = 0;
-    sk_plain_coordinates(grid, cell, at);
-    memset(flux, 0, SK_POISSON_MODES * sizeof *flux);
+    int found = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int side = 0; side < 2; side++) {
-            const sk_plain_cell face = side ? sk_plain_next(grid, cell, d, 1) : cell;
-            const float share = share_at(&step->solids, face, body, d);
+            const float share = share_at(solids, shares, cell, d, side);
             double arm[3] = {0.0, 0.0, 0.0};
             if (!(share > 0.0f))
                 continue;
             for (int e = 0; e < SELKIE_DIM; e++)
-                arm[e] = (grid->corner[e] - centre[e]) / grid->cell_size + at[e] + (e == d ? side : 0.5);
+                arm[e] = shares->to_corner[e] + cell[e] + (e == d ? side : 0.5);
             sk_body_add_modes(d, arm, side ? share : -share, flux);
             found = 1;
         }
     return found;
 }
 
+/* Can a face of the cell have a share of the body? Its upper faces may lie in the next block. */
+static int may_have_share(const body_shares *shares, const int cell[3])
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (cell[d] >= shares->own->high[d] ||
+            (cell[d] + 1 < shares->own->low[d] && !(cell[d] == SK_BLOCK_MASK && shares->next[d])))
+            if (!(cell[d] == SK_BLOCK_MASK && shares->next[d]))
+                return 0;
+    return 1;
+}
+
 /* Counts the entries of a block, or writes them if `to` is not NULL. */
 static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode_entry *to)
 {
+    enum { MOST = 64 }; /* more bodies near one block look their pieces up for each cell */
     const sk_solids *solids = &step->solids;
+    const uint32_t first = solids->piece_first[block], pieces = solids->piece_first[block + 1] - first;
+    body_shares known[MOST];
     uint32_t count = 0;
+    for (uint32_t n = 0; n < pieces && n < MOST; n++)
+        known[n] = find_shares(step, &solids->pieces[first + n]);
     SK_PLAIN_EACH_CELL(cell, block)
     {
+        const int at[3] = {cell.local & SK_BLOCK_MASK, cell.local >> SK_BLOCK_LOG & SK_BLOCK_MASK,
+                           cell.local >> 2 * SK_BLOCK_LOG};
         if (!is_liquid(&step->grid, cell))
             continue;
-        for (uint32_t piece = solids->piece_first[block]; piece < solids->piece_first[block + 1]; piece++) {
-            sk_poisson_mode_entry entry = {.cell = (int64_t)sk_plain_index(cell), .body = solids->pieces[piece].body};
-            if (!find_flux(step, cell, entry.body, entry.flux))
+        for (uint32_t n = 0; n < pieces; n++) {
+            const body_shares shares = n < MOST ? known[n] : find_shares(step, &solids->pieces[first + n]);
+            sk_poisson_mode_entry entry = {.cell = (int64_t)sk_plain_index(cell), .body = shares.own->body};
+            if (!may_have_share(&shares, at) || !find_flux(solids, &shares, at, entry.flux))
                 continue;
             if (to)
                 to[count] = entry;
@@ -114,22 +163,25 @@ static void find_response(const sk_step *step, int body, double response[SK_POIS
 }
 
 /* Faces of the liquid that a body covers in part and no particle reaches move with the body. */
-static void fill_faces(const sk_step *step, int block)
+static void fill_faces(const sk_step *step, const sk_body_piece *piece)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    SK_PLAIN_EACH_CELL(cell, block)
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t here = sk_plain_index(cell), solid = sk_plain_solid_index(solids, cell);
-        float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here], share = 0.0f;
-        for (uint32_t piece = solids->piece_first[block]; piece < solids->piece_first[block + 1]; piece++)
-            share += solids->piece_share[d][(size_t)piece * SK_BLOCK_CELLS + (size_t)cell.local];
-        if (*velocity == *velocity || !(share > 0.0f) ||
-            (!is_liquid(grid, cell) && !is_liquid(grid, sk_plain_next(grid, cell, d, -1))))
-            continue;
-        *velocity = solids->velocity[d][solid];
-        grid->fields[SK_FIELD_CHANGE_X + d][here] = *velocity - (float)(step->scene->gravity[d] * sk_step_kick(step));
-    }
+    for (int k = piece->low[2]; k < piece->high[2]; k++)
+        for (int j = piece->low[1]; j < piece->high[1]; j++)
+            for (int i = piece->low[0]; i < piece->high[0]; i++)
+                for (int d = 0; d < SELKIE_DIM; d++) {
+                    const sk_plain_cell cell = {piece->block, i + SK_BLOCK_N * (j + SK_BLOCK_N * k)};
+                    const size_t here = sk_plain_index(cell), solid = sk_plain_solid_index(solids, cell);
+                    float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here];
+                    if (*velocity == *velocity ||
+                        !(solids->piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)cell.local] > 0.0f) ||
+                        (!is_liquid(grid, cell) && !is_liquid(grid, sk_plain_next(grid, cell, d, -1))))
+                        continue;
+                    *velocity = solids->velocity[d][solid];
+                    grid->fields[SK_FIELD_CHANGE_X + d][here] =
+                        *velocity - (float)(step->scene->gravity[d] * sk_step_kick(step));
+                }
 }
 
 selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
@@ -146,11 +198,11 @@ selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
             change->velocity[d] = state->response[b][d][d] > 0.0 ? kick * step->scene->gravity[d] : 0.0;
         memcpy(change->centre, step->rigid->states[b].position, sizeof change->centre);
     }
-    SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes);
+    SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes, step->threads);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int b = 1; b < step->grid.block_count; b++)
-        if (step->solids.piece_first[b] < step->solids.piece_first[b + 1])
-            fill_faces(step, b);
+        for (uint32_t n = step->solids.piece_first[b]; n < step->solids.piece_first[b + 1]; n++)
+            fill_faces(step, &step->solids.pieces[n]);
 
     SK_TRY(list_entries(step, state, error));
     step->modes = &state->modes;
@@ -196,6 +248,6 @@ selkie_code SK_DIM(sk_rigid_liquid_move)(sk_step *step, selkie_error *error)
             state->changes[b].velocity[d] += step->rigid->states[b].velocity[d];
             state->changes[b].angular_velocity[d] += step->rigid->states[b].angular_velocity[d];
         }
-    SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes);
+    SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes, step->threads);
     return SELKIE_OK;
 }

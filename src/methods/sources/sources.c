@@ -222,23 +222,17 @@ static int running(double start, double end, double time)
     return time >= start - 1e-9 && (end < 0.0 || time < end - 1e-9);
 }
 
-/* Removes what a drain takes in this step: all liquid inside, or its rate. Bodies of particles stay whole. Of those
- * inside, every n-th goes. */
-static void drain(const sk_source *source, const selkie_drain_def *def, sk_step *step)
+/* Removes at most `wanted` of the liquid particles inside a drain. Bodies of particles stay whole. Of those inside,
+ * every n-th goes. */
+static selkie_code drain(sk_step *step, const sk_source *source, int64_t wanted, selkie_error *error)
 {
     const sk_particles *particles = &step->particles;
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
     const sk_attribute *body = sk_particles_find_attribute(particles, "body"); /* 0 = liquid */
-    int64_t inside = 0, wanted = INT64_MAX, seen = 0;
-    if (def->flow_rate > 0.0) {
-        double from, to;
-        const double rate =
-            def->flow_rate * step->particles_per_cell / pow(step->grid.cell_size, step->dimension); /* particles, 1/s */
-        running_time(def->start, def->end, step, &from, &to);
-        wanted = (int64_t)floor(rate * to + 1e-6) - (int64_t)floor(rate * from + 1e-6);
-        for (int64_t p = 0; wanted && p < particles->count; p++)
-            inside += !(body && body->data[p]) && is_inside(source, step, &particles->records[p]);
-    }
+    int64_t inside = 0, seen = 0;
+    (void)error;
+    for (int64_t p = 0; wanted && wanted < INT64_MAX && p < particles->count; p++)
+        inside += !(body && body->data[p]) && is_inside(source, step, &particles->records[p]);
     for (int64_t p = 0; wanted && p < particles->count; p++) {
         if ((body && body->data[p]) || !is_inside(source, step, &particles->records[p]))
             continue;
@@ -246,12 +240,27 @@ static void drain(const sk_source *source, const selkie_drain_def *def, sk_step 
             remove_particle(step, material, p);
         seen++;
     }
+    sk_particles_moved(&step->particles);
+    return SELKIE_OK;
+}
+
+/* The particles that a drain may remove in this step. */
+static int64_t drained_at_most(const selkie_drain_def *def, const sk_step *step)
+{
+    double from, to;
+    if (!(def->flow_rate > 0.0))
+        return INT64_MAX;
+    const double rate =
+        def->flow_rate * step->particles_per_cell / pow(step->grid.cell_size, step->dimension); /* particles, 1/s */
+    running_time(def->start, def->end, step, &from, &to);
+    return (int64_t)floor(rate * to + 1e-6) - (int64_t)floor(rate * from + 1e-6);
 }
 
 /* Finds the occupied sub-cells of a source that keeps its shape filled, and the number of particles in each of its
  * cells. Particles inside come to rest. */
-static void survey(const sk_sources *sources, sk_source *source, sk_step *step)
+static selkie_code survey(sk_step *step, sk_source *source, selkie_error *error)
 {
+    const sk_sources *sources = step->sources;
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
     size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2];
@@ -285,6 +294,8 @@ static void survey(const sk_sources *sources, sk_source *source, sk_step *step)
         if (is_inside(source, step, particle))
             memset(particle->velocity, 0, sizeof particle->velocity);
     }
+    (void)error;
+    return SELKIE_OK;
 }
 
 /* Adds a particle and updates the sums. */
@@ -360,7 +371,7 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
 }
 
 /* Particles inside a running stream take its velocity. */
-static void drive(const sk_source *source, sk_step *step)
+static selkie_code drive(sk_step *step, const sk_source *source, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
     sk_attribute *affine = sk_particles_find_attribute(particles, "affine");
@@ -375,51 +386,70 @@ static void drive(const sk_source *source, sk_step *step)
         if (affine)
             memset(affine->data + p * affine->components, 0, (size_t)affine->components * sizeof *affine->data);
     }
+    (void)error;
+    return SELKIE_OK;
+}
+
+static selkie_code count_inside(sk_step *step, const sk_source *source, int64_t *inside, selkie_error *error)
+{
+    *inside = 0;
+    for (int64_t p = 0; p < step->particles.count; p++)
+        *inside += is_inside(source, step, &step->particles.records[p]);
+    (void)error;
+    return SELKIE_OK;
 }
 
 /* Fills the shape of a stream that starts, unless it holds liquid already. */
-static selkie_code begin_stream(const sk_sources *sources, const sk_source *source, const selkie_source_def *def,
-                                sk_step *step, selkie_error *error)
+static selkie_code begin_stream(const sk_source *source, const selkie_source_def *def, sk_step *step,
+                                const sk_sources_form *form, selkie_error *error)
 {
     const sk_stream *stream = &source->stream;
     double wanted = 0.0, x[3];
     int64_t inside = 0;
     for (int64_t p = 0; p < stream->point_count; p++)
         wanted += stream->lengths[p] / stream->layer;
-    for (int64_t p = 0; p < step->particles.count; p++)
-        inside += is_inside(source, step, &step->particles.records[p]);
+    SK_TRY(form->count_inside(step, source, &inside, error));
     if ((double)inside > 0.5 * wanted)
         return SELKIE_OK;
     sk_stream_filling filling = {0};
     while (sk_stream_fill(stream, &filling, step->time - def->start, x)) {
-        jitter(sources, step, x);
+        jitter(step->sources, step, x);
         if (is_free(step, x))
             SK_TRY(add_particle(step, def, x, stream->velocity, error));
     }
     return SELKIE_OK;
 }
 
-selkie_code sk_sources_run(sk_step *step, selkie_error *error)
+void sk_sources_find_running(sk_step *step)
+{
+    sk_sources *sources = step->sources;
+    for (int s = 0; s < sources->source_count; s++) {
+        const selkie_source_def *def = &step->scene->sources[s];
+        sources->inlets[s].running = running(def->start, def->end, step->time) && sources->sources[s].streams;
+    }
+}
+
+selkie_code sk_sources_run_with(sk_step *step, const sk_sources_form *form, selkie_error *error)
 {
     sk_sources *sources = step->sources;
     const selkie_scene *scene = step->scene;
+    sk_sources_find_running(step);
     for (int s = 0; s < sources->drain_count; s++)
-        if (running(scene->drains[s].start, scene->drains[s].end, step->time)) {
-            drain(&sources->drains[s], &scene->drains[s], step);
-            sk_particles_moved(&step->particles);
-        }
+        if (running(scene->drains[s].start, scene->drains[s].end, step->time))
+            SK_TRY(form->drain(step, &sources->drains[s], drained_at_most(&scene->drains[s], step), error));
     for (int s = 0; s < sources->source_count; s++) {
         sk_source *source = &sources->sources[s];
-        const int runs = running(scene->sources[s].start, scene->sources[s].end, step->time);
-        sources->inlets[s].running = runs && source->streams;
-        if (runs && source->streams) {
+        const selkie_source_def *def = &scene->sources[s];
+        if (!running(def->start, def->end, step->time))
+            continue;
+        if (source->streams) {
             const double before = step->time - step->last_dt;
-            if (step->step_count == 0 || !running(scene->sources[s].start, -1.0, before))
-                SK_TRY(begin_stream(sources, source, &scene->sources[s], step, error));
-            drive(source, step);
-        } else if (runs) {
-            survey(sources, source, step);
-            SK_TRY(fill(sources, source, &scene->sources[s], step, error));
+            if (step->step_count == 0 || !running(def->start, -1.0, before))
+                SK_TRY(begin_stream(source, def, step, form, error));
+            SK_TRY(form->drive(step, source, error));
+        } else {
+            SK_TRY(form->survey(step, source, error));
+            SK_TRY(fill(sources, source, def, step, error));
         }
     }
     return SELKIE_OK;
@@ -427,7 +457,7 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
 
 /* The methods without an inlet on the grid have changed the velocities of driven particles. SPH starts each step with
  * the source's velocity and keeps what pressure adds: taken back, the pressure in the source would never relax. */
-static void keep_driven(const sk_source *source, sk_step *step)
+static selkie_code keep_driven(sk_step *step, const sk_source *source, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
     const double *velocity = source->stream.velocity;
@@ -442,6 +472,17 @@ static void keep_driven(const sk_source *source, sk_step *step)
         for (int d = 0; d < step->dimension; d++)
             particle->velocity[d] = (float)velocity[d];
     }
+    (void)error;
+    return SELKIE_OK;
+}
+
+static selkie_code end_drive(sk_step *step, selkie_error *error)
+{
+    (void)error;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
+    return SELKIE_OK;
 }
 
 static selkie_code emit(const sk_sources *sources, const sk_source *source, const selkie_source_def *def, sk_step *step,
@@ -460,23 +501,34 @@ static selkie_code emit(const sk_sources *sources, const sk_source *source, cons
     return SELKIE_OK;
 }
 
-selkie_code sk_sources_emit(sk_step *step, selkie_error *error)
+selkie_code sk_sources_emit_with(sk_step *step, const sk_sources_form *form, selkie_error *error)
 {
     sk_sources *sources = step->sources;
     const selkie_scene *scene = step->scene;
     int streams = 0;
+    for (int s = 0; s < sources->source_count; s++)
+        if (sources->sources[s].streams && sources->inlets[s].running && !step->sph)
+            SK_TRY(form->keep_driven(step, &sources->sources[s], error));
+    SK_TRY(form->end_drive(step, error));
     for (int s = 0; s < sources->source_count; s++) {
         if (!sources->sources[s].streams)
             continue;
         streams = 1;
-        if (sources->inlets[s].running && !step->sph)
-            keep_driven(&sources->sources[s], step);
         SK_TRY(emit(sources, &sources->sources[s], &scene->sources[s], step, error));
     }
     if (streams)
         sk_particles_moved(&step->particles);
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t p = 0; p < step->particles.count; p++)
-        step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
     return SELKIE_OK;
+}
+
+static const sk_sources_form on_host = {drain, count_inside, survey, drive, keep_driven, end_drive};
+
+selkie_code sk_sources_run(sk_step *step, selkie_error *error)
+{
+    return sk_sources_run_with(step, &on_host, error);
+}
+
+selkie_code sk_sources_emit(sk_step *step, selkie_error *error)
+{
+    return sk_sources_emit_with(step, &on_host, error);
 }

@@ -40,6 +40,24 @@ typedef struct sk_sources {
 
 selkie_code sk_sources_init(sk_sources *sources, const sk_step *step, selkie_error *error);
 void sk_sources_free(sk_sources *sources);
+/* What sources and drains do with the particles that there are; the GPU has its own form. Particles that begin are
+ * appended to the store of the host in every form. */
+typedef struct sk_sources_form {
+    /* Removes at most `wanted` particles inside a drain. */
+    selkie_code (*drain)(sk_step *step, const sk_source *source, int64_t wanted, selkie_error *error);
+    /* Number of the particles inside a source. */
+    selkie_code (*count_inside)(sk_step *step, const sk_source *source, int64_t *inside, selkie_error *error);
+    /* Fills `taken` and `counts` of a source that keeps its shape filled. */
+    selkie_code (*survey)(sk_step *step, sk_source *source, selkie_error *error);
+    /* Particles inside a stream take its velocity and are flagged; they take it again; the flags are cleared. */
+    selkie_code (*drive)(sk_step *step, const sk_source *source, selkie_error *error);
+    selkie_code (*keep_driven)(sk_step *step, const sk_source *source, selkie_error *error);
+    selkie_code (*end_drive)(sk_step *step, selkie_error *error);
+} sk_sources_form;
+/* Which streams run in this step: sets the inlets. */
+void sk_sources_find_running(sk_step *step);
+selkie_code sk_sources_run_with(sk_step *step, const sk_sources_form *form, selkie_error *error);
+selkie_code sk_sources_emit_with(sk_step *step, const sk_sources_form *form, selkie_error *error);
 /* Before the sort: drains, fills, and drives the particles inside streams. */
 selkie_code sk_sources_run(sk_step *step, selkie_error *error);
 /* After the move: particles that entered during the step. */

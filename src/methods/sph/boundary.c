@@ -18,7 +18,7 @@ typedef struct kernel {
 static kernel kernel_of(const sk_step *step)
 {
     const sk_sph *sph = step->sph;
-    kernel k = {.support = sph->support, .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
+    kernel k = {.support = sph->support, .wendland = sk_sph_is_wendland(step->scene)};
     k.factor = sph->kernel_scale * sk_sph_kernel_factor(k.wendland, step->dimension, k.support);
     return k;
 }

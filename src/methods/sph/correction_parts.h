@@ -11,7 +11,12 @@
  * is applied. Particles near air keep L = 1. Boundary particles are corrected by L_i, and so are the forces on bodies.
  * The sheets of the domain's sides are not: particles next to them would not come to rest.
  *
- * Viscosity and surface tension need gradients along the pair, so the phase runs after them.
+ * Viscosity and cohesion need gradients along the pair, so the phase runs after them.
+ *
+ * Surface tension in N/m needs the corrected gradients, so it acts here. A constant pressure p moves particle i by the
+ * acceleration -(S_i + F_i) p / rho (sph.h), with S_i over liquid and walls and F_i over liquid. Both vanish inside.
+ * Particles of the surface would be pushed out. Surface tension adds (S_i + F_i) sigma kappa_i / rho: a pressure of
+ * sigma kappa in the liquid balances it exactly, whatever the order of the particles.
  */
 #ifndef SK_METHODS_SPH_CORRECTION_PARTS_H
 #define SK_METHODS_SPH_CORRECTION_PARTS_H
@@ -22,6 +27,17 @@
 typedef struct corrected_sums {
     float before[3], after[3], squares;
 } corrected_sums;
+
+/* `liquid`: the sum F over the liquid around the particle. */
+static inline void push_by_tension(const list_frame *frame, uint32_t i, const float liquid[3])
+{
+    const sk_step *step = frame->step;
+    sk_particle *record = &step->particles.records[i];
+    const float push = frame->points.inverse_spacing * (float)sk_step_kick(step) * step->surface_pressure[i];
+    if (!(record->flags & SK_PARTICLE_BOUNDARY))
+        for (int d = 0; d < SELKIE_DIM; d++)
+            record->velocity[d] += push * (frame->sph->sum_gradient[i][d] + liquid[d]);
+}
 
 static inline void finish_correction(const list_frame *frame, const near_walls *walls, uint32_t i,
                                      const corrected_sums *sums)
@@ -51,6 +67,8 @@ static inline void finish_correction(const list_frame *frame, const near_walls *
     }
     sph->diagonal[i] = diagonal;
     sph->wall_flux[i] = points.wall_flux;
+    if (frame->step->surface_pressure)
+        push_by_tension(frame, i, sums->after);
 }
 
 #endif

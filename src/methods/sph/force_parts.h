@@ -36,7 +36,7 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
     const sk_sph *sph = step->sph;
     const selkie_scene *scene = step->scene;
     const double kick = sk_step_kick(step), tension = scene->sph.tension;
-    const int wendland = scene->sph.kernel == SELKIE_SPH_WENDLAND;
+    const int wendland = sk_sph_is_wendland(scene);
     const double factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support);
     sk_sph_force_constants constants = {
         .spacing = (float)sph->spacing,

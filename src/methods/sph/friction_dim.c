@@ -153,7 +153,7 @@ static void rub_block(const friction *f, int block, part_sums *sums)
 static friction make_friction(sk_step *step)
 {
     const sk_sph *sph = step->sph;
-    const int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND;
+    const int wendland = sk_sph_is_wendland(step->scene);
     const double factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support);
     friction f = {.step = step,
                   .boundary = &sph->boundary,

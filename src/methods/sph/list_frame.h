@@ -15,7 +15,7 @@ typedef struct list_frame {
 static inline list_frame make_list_frame(sk_step *step)
 {
     sk_sph *sph = step->sph;
-    const int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND;
+    const int wendland = sk_sph_is_wendland(step->scene);
     const double reach = sph->point.reach,
                  factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support) * sph->volume * sph->kernel_scale;
     return (list_frame){.step = step,

@@ -12,7 +12,7 @@
  * diagonal of the pressure system there, 1/m2. */
 static void measure_lattice(const sk_step *step, sk_sph *sph)
 {
-    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     double factor = sk_sph_kernel_factor(wendland, dimension, sph->support);
     int reach = (int)ceil(sph->support / sph->spacing);
     double sum = 0.0, squares = 0.0;
@@ -35,7 +35,7 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
  * Acceleration in a shear flow u(y) is then sum f x^2 y^2 / 2 u'', which sets the strength. */
 static void measure_viscosity(const sk_step *step, sk_sph *sph)
 {
-    const int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    const int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     const double scale = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     const double s2 = sph->spacing * sph->spacing, softening = SK_SPH_SOFTENING * sph->support * sph->support;
     const int reach = (int)ceil(sph->support / sph->spacing);
@@ -83,7 +83,7 @@ static void measure_viscosity(const sk_step *step, sk_sph *sph)
  * slope times the spacing. */
 static void measure_layers(const sk_step *step, const sk_sph *sph, double *value, double *slope)
 {
-    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     double factor = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     *value = *slope = 0.0;
@@ -135,7 +135,7 @@ static sk_sph_wall_kernel make_wall_kernel(const sk_step *step, const sk_sph *sp
  */
 static void measure_corners(const sk_step *step, sk_sph *sph)
 {
-    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    int wendland = sk_sph_is_wendland(step->scene), dimension = step->dimension;
     double factor = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     double two = 0.0, three = 0.0, one, slope;
@@ -152,7 +152,8 @@ static void measure_corners(const sk_step *step, sk_sph *sph)
     sph->corner = three / (one * one * one);
 }
 
-/* The natural speed of the scene, m/s: free fall from the ceiling, and the initial speed of liquids and sources. */
+/* The natural speed of the scene, m/s: free fall from the ceiling, the initial speed of liquids and sources, and
+ * ripples of surface tension. */
 static double natural_speed(const sk_step *step)
 {
     const selkie_scene *scene = step->scene;
@@ -165,7 +166,9 @@ static double natural_speed(const sk_step *step)
                                  pow(scene->sources[s].velocity[2], 2)));
     for (int d = 0; d < step->dimension; d++)
         fall += 2.0 * fabs(scene->gravity[d]) * (step->grid.high[d] - step->grid.low[d]);
-    return speed + sqrt(fall);
+    /* The shortest ripple, two spacings long. */
+    const double ripple = SK_SPH_PI * sk_scene_surface_tension(scene) / (step->density * step->sph->spacing);
+    return speed + sqrt(fall) + sqrt(ripple);
 }
 
 selkie_code sk_sph_create(sk_step *step, selkie_error *error)

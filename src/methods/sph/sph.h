@@ -6,9 +6,9 @@
  *   sort, solids        as in every method
  *   boundary            poses and velocities of walls, obstacles and bodies, and of their boundary particles
  *   neighbours          lists with kernel gradients, density, diagonal of the pressure system
- *   forces              v += gravity, viscosity, surface tension, force fields
+ *   forces              v += gravity, viscosity, cohesion, force fields
  *   (roles)             velocities of liquid boundaries and candidates
- *   correct             gradients that make the stress of pressure isotropic (correction_parts.h)
+ *   correct             gradients that make the stress of pressure isotropic, v += surface tension (correction_parts.h)
  *   pressure            v += the correction to rest density
  *   integrate           x += dt v
  *
@@ -162,6 +162,14 @@ typedef struct sk_sph {
     sk_sph_report report;
     int compressed_steps; /* consecutive steps of a fixed length that left far too high a density */
 } sk_sph;
+
+/* Does the scene use Wendland's kernel? `auto` takes it in 3D: with the cubic spline particles at rest pair up there
+ * and keep moving. In 2D the cubic spline conserves energy better. Liquid boundaries stop fast jets better with it. */
+static inline int sk_sph_is_wendland(const selkie_scene *scene)
+{
+    return scene->sph.kernel == SELKIE_SPH_WENDLAND ||
+           (scene->sph.kernel == SELKIE_SPH_KERNEL_AUTO && scene->domain.dimension == 3 && !scene->object_count);
+}
 
 selkie_code sk_sph_create(sk_step *step, selkie_error *error);
 void sk_sph_destroy(sk_step *step);

@@ -17,7 +17,8 @@ enum {
     VALUES = SK_TILE_VALUES(HALO),
     WIDE = SK_TILE_N(HALO + 1),
     BATCH = SK_SPLASH_BATCH,
-    OWN = 2 * SELKIE_DIM + 1
+    OWN = 2 * SELKIE_DIM + 1,
+    MOST_STEPS = 4 /* from one look at a cell to the next */
 };
 static const int tile_step[3] = {1, WIDTH, SELKIE_DIM == 3 ? WIDTH *WIDTH : 0};
 static const int wide_step[3] = {1, WIDE, SELKIE_DIM == 3 ? WIDE *WIDE : 0};
@@ -33,6 +34,7 @@ typedef struct finder {
     float own[BATCH * OWN], logits[BATCH];
     int64_t particles[BATCH];
     int cell[BATCH], count; /* number of a candidate's cell in the batch */
+    float share[BATCH];     /* particles that a candidate stands for */
     int beyond;
 } finder;
 
@@ -62,11 +64,12 @@ static void load_fill(const sk_step *step, int block, finder *f)
             const int place = wall_place(step, block, d, side);
             if (place == INT_MIN || (side ? place + HALO >= WIDTH : place + HALO <= 0))
                 continue;
-            for (int n = 0; n < VALUES; n++) {
-                const int at = n / tile_step[d] % WIDTH - HALO;
-                if (side ? at >= place : at < place)
-                    f->fill[n] = -1.0f;
-            }
+            /* Cells [first, last) along the axis lie behind the wall: stretches of the tile. */
+            const int first = side ? (place + HALO > 0 ? place + HALO : 0) : 0,
+                      last = side ? WIDTH : (place + HALO < WIDTH ? place + HALO : WIDTH);
+            for (int n = 0; n < VALUES; n += tile_step[d] * WIDTH)
+                for (int m = n + first * tile_step[d]; m < n + last * tile_step[d]; m++)
+                    f->fill[m] = -1.0f;
         }
 }
 
@@ -101,7 +104,7 @@ static int tile_place(int c)
 }
 
 /* Has a particle's hazard passed its threshold? `state` holds the rest of the threshold and the number of draws. */
-static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float state[2])
+static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float share, float state[2])
 {
     const selkie_splash_def *def = &step->scene->splash;
     const float p = sk_splash_probability(&s->model, logit), part = (float)(s->every * step->dt / s->model.duration);
@@ -119,7 +122,7 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
         return 0;
     if (state[1] == 0.0f)
         state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
-    state[0] -= (float)def->rate * sk_splash_step_hazard(p, part);
+    state[0] -= share * (float)def->rate * sk_splash_step_hazard(p, part);
     if (state[0] > 0.0f)
         return 0;
     state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
@@ -153,7 +156,7 @@ static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *haza
     for (int r = 0; r < f->count; r++) {
         const int64_t p = f->particles[r];
         float *state = (float *)(void *)(hazard->data + 2 * p);
-        if (!passes(step, s, step->particles.records[p].id, f->logits[r], state))
+        if (!passes(step, s, step->particles.records[p].id, f->logits[r], f->share[r], state))
             continue;
         s->chosen[p] = 1;
         draw_change(step, s, f, r, s->change[p]);
@@ -179,6 +182,7 @@ static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_sp
     sk_splash_own_features(cells, &s->options, tile_place(f->cells[number]), corner, fraction, &f->frames[number],
                            velocity, f->own + (size_t)f->count * OWN);
     f->particles[f->count] = p;
+    f->share[f->count] = 1.0f;
     f->cell[f->count++] = number;
 }
 
@@ -225,6 +229,38 @@ static void find_calm(const sk_step *step, const sk_splashes *s, const sk_splash
     f->count = 0;
 }
 
+/* One particle of each cell, drawn at random, stands for all: it takes the hazard of as many. The probability that the
+ * cell makes a droplet, 1 - exp(-sum of the hazards), and the chance of each particle to be the one are those of the
+ * whole cell in the mean. A cell makes one droplet at most. */
+static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
+                            int block, finder *f)
+{
+    const sk_grid *grid = &step->grid;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int n = 0; n < f->cell_count; n++) {
+        const int c = f->cells[n];
+        int count = 0;
+        for (uint32_t p = start[c]; p < start[c + 1]; p++)
+            count += !is_driven(step, p);
+        if (!count)
+            continue; /* by a source */
+
+        /* The draw depends on the place of the cell and on the step alone. */
+        uint64_t place = (uint64_t)c;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            place = place << 16 | (uint64_t)(uint16_t)grid->coordinates[block][d];
+        const float random = sk_random_float(step->scene->seed, place, 0x5b1a0000u + (uint64_t)step->step_count);
+        int left = (int)(random * (float)count);
+        left = left < count ? left : count - 1;
+        uint32_t p = start[c];
+        while (is_driven(step, p) || left-- > 0)
+            p++;
+        add_candidate(step, s, cells, block, n, p, f);
+        f->share[f->count - 1] = (float)count;
+    }
+    decide_batch(step, s, hazard, f);
+}
+
 /* The candidates of a batch of cells. */
 static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
                          int block, finder *f)
@@ -233,6 +269,11 @@ static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *haza
     if (!f->cell_count)
         return;
     sk_splash_begin_cells(&s->model, f->features, f->cell_count, f->products);
+    if (step->scene->splash.sampling == SELKIE_SPLASH_HAZARD) {
+        draw_candidates(step, s, hazard, cells, block, f);
+        f->cell_count = 0;
+        return;
+    }
     find_calm(step, s, cells, block, f);
     for (int n = 0; n < f->cell_count; n++)
         for (uint32_t p = start[f->cells[n]]; p < start[f->cells[n] + 1] && !f->calm[n]; p++) {
@@ -251,7 +292,15 @@ static void add_cell(const sk_splashes *s, const sk_splash_cells *cells, int c, 
 {
     const int n = s->model.cell_count;
     float *features = f->features + (size_t)f->cell_count * (size_t)n;
-    sk_splash_cell_features(cells, &s->options, tile_place(c), &f->frames[f->cell_count], features);
+    /* The stencil of our own models, known to the compiler. */
+    sk_splash_options options = s->options;
+    if (options.reach == 2 && options.velocity_reach == 1) {
+        options.reach = 2;
+        options.velocity_reach = 1;
+        sk_splash_cell_features(cells, &options, tile_place(c), &f->frames[f->cell_count], features);
+    } else {
+        sk_splash_cell_features(cells, &options, tile_place(c), &f->frames[f->cell_count], features);
+    }
     for (int k = 0; k < n; k++)
         f->beyond |= fabsf(features[k]) > 2.0f * s->model.largest[k] + 0.1f;
     f->cells[f->cell_count++] = c;
@@ -295,9 +344,12 @@ static selkie_code list_events(const sk_step *step, sk_splashes *s, selkie_error
 {
     const sk_grid *grid = &step->grid;
     s->event_count = 0;
-    for (int b = 1; b <= grid->particle_blocks; b++)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        const uint32_t *cells = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        if (!memchr(s->chosen + cells[0], 1, cells[SK_BLOCK_CELLS] - cells[0]))
+            continue;
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS + c;
+            const uint32_t *start = cells + c;
             for (uint32_t p = start[0]; p < start[1]; p++) {
                 if (!s->chosen[p])
                     continue;
@@ -309,6 +361,7 @@ static selkie_code list_events(const sk_step *step, sk_splashes *s, selkie_error
                 break;
             }
         }
+    }
     return SELKIE_OK;
 }
 
@@ -322,7 +375,8 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
     SK_TRY(sk_reserve(step->memory, (void **)&s->change, &s->change_capacity, count, sizeof *s->change, "splashes",
                       error));
     int beyond = 0;
-    s->every = step->dt <= 0.25 * s->model.duration ? 2 : 1;
+    /* Short steps: a cell is looked at twice in the model's duration. */
+    s->every = (int)fmin(fmax(0.5 * s->model.duration / step->dt, 1.0), MOST_STEPS);
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads) reduction(| : beyond)

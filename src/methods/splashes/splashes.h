@@ -29,8 +29,8 @@ typedef struct sk_splashes {
     sk_splash_model model;
     sk_splash_options options;
     float speed;      /* m/s  that scales velocities */
-    int every;        /*      steps: blocks take turns, and count so many steps at once. 2 where steps are short */
-    float calm_logit; /*      cells whose outermost particle is below it are left out */
+    int every;        /*      steps: blocks take turns, and count so many steps at once. 1 where steps are long */
+    float calm_logit; /*      expectation: cells whose outermost particle is below it are left out */
 
     /* Droplets while they are apart: records, then attributes, of each. */
     char *apart;

@@ -7,7 +7,19 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_surface_tension(scene) > 0.0;
+    return (scene->discretization == SELKIE_DISCRETIZATION_GRID ||
+            scene->discretization == SELKIE_DISCRETIZATION_SPH) &&
+           sk_scene_surface_tension(scene) > 0.0;
+}
+
+static int on_particles(const sk_step *step)
+{
+    return step->scene->discretization == SELKIE_DISCRETIZATION_SPH;
+}
+
+static int on_faces(const sk_step *step)
+{
+    return !on_particles(step);
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -27,6 +39,8 @@ static selkie_code create(sk_step *step, selkie_error *error)
     /* Constants. */
     const selkie_scene *scene = step->scene;
     tension->has_materials = 0;
+    tension->pressure = NULL;
+    tension->pressure_capacity = 0;
     for (int m = 0; m < SK_TRANSFER_MATERIALS; m++) {
         tension->sigma[m] = (float)sk_scene_surface_tension_of(scene, m < scene->material_count ? m : 0);
         tension->has_materials |= tension->sigma[m] != tension->sigma[0];
@@ -36,7 +50,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     tension->curvature = sk_grid_add_field(&step->grid, &curvature, error);
     if (tension->curvature < 0)
         return SELKIE_ERROR_MEMORY;
-    for (int d = 0; d < step->dimension; d++) {
+    for (int d = 0; on_faces(step) && d < step->dimension; d++) {
         const int field = sk_grid_add_field(&step->grid, &push[d], error);
         if (field < 0)
             return SELKIE_ERROR_MEMORY;
@@ -47,7 +61,11 @@ static selkie_code create(sk_step *step, selkie_error *error)
 
 static void destroy(sk_step *step)
 {
-    sk_release(step->memory, sk_step_state(step, &sk_method_surface_tension));
+    sk_tension *tension = sk_step_state(step, &sk_method_surface_tension);
+    if (tension)
+        sk_release(step->memory, tension->pressure);
+    step->surface_pressure = NULL;
+    sk_release(step->memory, tension);
     sk_step_set_state(step, &sk_method_surface_tension, NULL);
 }
 
@@ -88,10 +106,15 @@ static double bytes_per_cell(const selkie_scene *scene)
 const sk_method sk_method_surface_tension = {
     .name = "surface_tension",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .fields = SK_FIELD_BIT(SK_FIELD_FILL) | SK_FIELD_BIT(SK_FIELD_RIGHT_SIDE),
     .takes_part = takes_part,
     .create = create,
     .destroy = destroy,
-    .phases = {{.name = "surface_tension", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_tension)}},
+    .phases = {{.name = "surface_tension", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_tension), .when = on_faces},
+               {.name = "curvature",
+                .slot = SK_SLOT_CLASSIFY,
+                .run = SK_ONE_FORM(sk_tension_of_particles),
+                .when = on_particles}},
     .limit_step = limit_step,
     .step_too_long = step_too_long,
     .bytes_per_cell = bytes_per_cell,

@@ -6,6 +6,9 @@
  *
  * The curvature comes from the fill of the cells, blurred by a binomial kernel and turned into a distance, by a
  * quadratic fit over 3^d cells.
+ *
+ * SPH has no faces. There the phase leaves the pressure sigma kappa at each particle near the surface, and SPH's forces
+ * apply it (step->surface_pressure).
  */
 #ifndef SK_METHODS_SURFACE_TENSION_SURFACE_TENSION_H
 #define SK_METHODS_SURFACE_TENSION_SURFACE_TENSION_H
@@ -18,6 +21,8 @@ typedef struct sk_tension {
     int curvature;                      /*      field: of the surface nearest to a cell, per cell size */
     int has_materials;                  /*      do the materials differ in surface tension? */
     float sigma[SK_TRANSFER_MATERIALS]; /* N/m  of each material */
+    float *pressure;                    /* m2/s2  sph, of each particle: sigma kappa over the density */
+    size_t pressure_capacity;
 } sk_tension;
 
 /* Fills the field of the curvature in the cells beside the surface. */
@@ -25,5 +30,8 @@ void sk_tension_curvatures_2d(sk_step *step, int field);
 void sk_tension_curvatures_3d(sk_step *step, int field);
 selkie_code sk_tension_2d(sk_step *step, selkie_error *error);
 selkie_code sk_tension_3d(sk_step *step, selkie_error *error);
+/* The phase of SPH (tension_of_particles_dim.c). */
+selkie_code sk_tension_of_particles_2d(sk_step *step, selkie_error *error);
+selkie_code sk_tension_of_particles_3d(sk_step *step, selkie_error *error);
 
 #endif

@@ -25,17 +25,42 @@
 enum { PASSES = 2 };
 static const float bulk_share = 4.0f; /* bulk over shear viscosity */
 
+/* Share of a sub-cell that holds a particle, at least. Particles may lie just outside the surface. Without a share no
+ * stress would act on their faces: they would fall off a thread one by one, and slide on a floor that holds the liquid.
+ */
+static const float least_share = 0.05f;
+
 typedef struct viscous_fields {
     float strength;             /* viscosity x time / cell size^2, if there is one viscosity */
     float *own_log, *log;       /* its logarithm a cell, from the cell's particles and smoothed; NULL = one viscosity */
     float (*share)[SK_CORNERS]; /* liquid's share of each sub-cell */
     float *mass[3], *normal, *bulk, *shear[3], *velocity[3];
     uint8_t *fixed[3];
+    uint8_t *solved[3], *carried[3]; /* faces that stress acted on; faces that followed them */
 } viscous_fields;
 
 static int is_solid(const sk_grid *grid, sk_plain_cell cell)
 {
     return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+}
+
+/* The sub-cells of a cell that hold a particle, one bit each. */
+static unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
+{
+    const float inverse = (float)(1.0 / step->grid.cell_size);
+    uint32_t first, last;
+    unsigned occupied = 0;
+    sk_plain_particles(&step->grid, cell, &first, &last);
+    for (uint32_t p = first; p < last; p++) {
+        int n = 0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float coordinate =
+                sk_cell_coordinate(step->particles.records[p].position[d], (float)step->grid.corner[d], inverse);
+            n |= (coordinate - floorf(coordinate) >= 0.5f) << d;
+        }
+        occupied |= 1u << n;
+    }
+    return occupied;
 }
 
 /* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
@@ -47,6 +72,7 @@ static void measure_cell(const sk_step *step, sk_plain_cell cell, float share[SK
     memset(share, 0, SK_CORNERS * sizeof *share);
     if (is_solid(grid, cell))
         return;
+    const unsigned occupied = occupied_sub_cells(step, cell);
     for (int n = 0; n < SK_CORNERS; n++) {
         float below[SK_CORNERS], outside[SK_CORNERS];
         for (int m = 0; m < SK_CORNERS; m++) {
@@ -58,7 +84,7 @@ static void measure_cell(const sk_step *step, sk_plain_cell cell, float share[SK
             below[m] = solid ? own : depth[sk_plain_index(other)];
             outside[m] = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, other)] : 1.0f;
         }
-        share[n] = sk_viscous_sub_share(sk_viscous_sub_value(below));
+        share[n] = fmaxf(sk_viscous_sub_share(sk_viscous_sub_value(below)), occupied >> n & 1 ? least_share : 0.0f);
         if (cut)
             share[n] *= sk_viscous_sub_share(sk_viscous_sub_value(outside));
     }
@@ -265,6 +291,47 @@ static void weigh_block(const sk_step *step, const viscous_fields *f, int block)
     }
 }
 
+/* The mean change by viscosity of the faces beside a face that stress acted on, or that followed such faces. */
+static float change_beside(const sk_step *step, const viscous_fields *f, sk_plain_cell cell, int d, int layer)
+{
+    const sk_grid *grid = &step->grid;
+    const float *before = grid->fields[SK_FIELD_VELOCITY_X + d];
+    float sum = 0.0f;
+    int count = 0;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const size_t other = sk_plain_index(sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1));
+        const float change = f->velocity[d][other] - before[other];
+        const int moved = f->solved[d][other] || (layer && f->carried[d][other]);
+        if (!moved || f->fixed[d][other] || change != change)
+            continue;
+        sum += change;
+        count++;
+    }
+    return count ? sum / (float)count : __builtin_nanf("");
+}
+
+/* Particles at the rim of the liquid reach faces beyond its stress. Such faces change like the faces beside them: they
+ * would fall freely, and take the particles off the liquid. Two layers, as far as a particle reaches. A layer reads
+ * nothing that it writes. */
+static void carry_block(const sk_step *step, const viscous_fields *f, int block, int layer)
+{
+    SK_PLAIN_EACH_CELL(cell, block)
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const size_t here = sk_plain_index(cell);
+        const float before = step->grid.fields[SK_FIELD_VELOCITY_X + d][here];
+        if (layer == 0)
+            f->carried[d][here] = 0;
+        if (f->solved[d][here] || f->fixed[d][here] || before != before || (layer && f->carried[d][here]))
+            continue;
+        const float change = change_beside(step, f, cell, d, layer);
+        if (change != change)
+            continue;
+        f->velocity[d][here] = before + change;
+        if (layer == 0)
+            f->carried[d][here] = 1;
+    }
+}
+
 static void store_block(const sk_step *step, const viscous_fields *f, int block)
 {
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -284,8 +351,11 @@ static selkie_code take_fields(sk_step *step, viscous_fields *f, selkie_error *e
     for (int d = 0; d < SELKIE_DIM; d++) {
         floats[count++] = &f->mass[d];
         floats[count++] = &f->velocity[d];
-        SK_TRY(sk_step_scratch(step, values, "viscosity", (void **)&f->fixed[d], error));
-        memset(f->fixed[d], 0, SK_BLOCK_CELLS);
+        uint8_t **bytes[3] = {&f->fixed[d], &f->solved[d], &f->carried[d]};
+        for (int n = 0; n < 3; n++) {
+            SK_TRY(sk_step_scratch(step, values, "viscosity", (void **)bytes[n], error));
+            memset(*bytes[n], 0, SK_BLOCK_CELLS);
+        }
     }
     for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++)
         floats[count++] = &f->shear[edge];
@@ -328,6 +398,7 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
         system.fixed[d] = f.fixed[d];
         system.target[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
         system.velocity[d] = f.velocity[d];
+        system.solved[d] = f.solved[d];
         system.push[d] = step->viscous_push && d < SELKIE_DIM ? grid->fields[step->viscous_push + d] : NULL;
     }
     const sk_stress_options options = {.tolerance = 1e-5,
@@ -343,6 +414,11 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
             "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
             "pressure.max_iterations (now %d) or lower time.cfl",
             (long long)step->step_count + 1, step->time, report.residual, report.iterations, options.max_iterations);
+    for (int layer = 0; layer < 2; layer++) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < grid->block_count; b++)
+            carry_block(step, &f, b, layer);
+    }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++)
         store_block(step, &f, b);

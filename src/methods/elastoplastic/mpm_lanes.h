@@ -1,0 +1,83 @@
+/* Matrices and splines of points of one cell as lanes. For files compiled per dimension. */
+#ifndef SK_METHODS_MPM_LANES_H
+#define SK_METHODS_MPM_LANES_H
+
+#include "methods/elastoplastic/mpm_frame.h"
+#include "methods/elastoplastic/point_lanes.h"
+
+/* Rows of the attributes of the points in the rows `rows`. */
+SK_LANES_INLINE sk_point_rows sk_mpm_sources(const sk_mpm_points *points, const sk_point_rows *rows)
+{
+    sk_point_rows sources = *rows;
+    for (int l = 0; points->order && l < SK_LANES; l++)
+        sources.at[l] = points->order[rows->at[l]];
+    return sources;
+}
+
+/* Fetches attributes of points that come some groups later. Their rows jump, so the hardware does not foresee them. The
+ * order has as many entries beyond the last. */
+SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matrices, size_t p)
+{
+    enum { AHEAD = SK_PARTICLES_BEYOND };
+    if (points->order)
+        for (size_t l = 0; l < SK_LANES; l++)
+            __builtin_prefetch(matrices + (size_t)points->order[p + AHEAD - SK_LANES + l] * SK_MPM_MATRIX);
+}
+
+/* --- Matrices --- */
+
+/* Matrices of the points, row-major. */
+SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *rows, f4 matrix[SK_MPM_MATRIX])
+{
+    for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
+        sk_load_columns(from, SK_MPM_MATRIX, n, rows, matrix + n);
+    if (SELKIE_DIM == 3)
+        matrix[SK_MPM_MATRIX - 1] = sk_load_column(from, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows);
+}
+
+SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, const f4 matrix[SK_MPM_MATRIX])
+{
+    for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
+        sk_store_columns(to, SK_MPM_MATRIX, n, rows, matrix + n);
+    if (SELKIE_DIM == 3)
+        sk_store_column(to, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows, matrix[SK_MPM_MATRIX - 1]);
+}
+
+/* --- Splines along an axis --- */
+
+/* Values a, b, c of the nodes before, at and behind the cell enter as b and the differences a - b and c - b, since
+ * weights add up to 1, and their rises and their moments about the point to 0. */
+typedef struct sk_mpm_axis {
+    f4 weight[3];
+    f4 rise[2];   /* a cell: of the nodes before and behind */
+    f4 moment[2]; /* weight times the way from the point to the node, cells */
+} sk_mpm_axis;
+
+/* sk_mpm_weights of the points of a cell. */
+SK_LANES_INLINE void sk_mpm_axes(const sk_grid *grid, const float centre[3], const f4 position[3],
+                                 sk_mpm_axis axes[SELKIE_DIM])
+{
+    const float inverse = (float)(1.0 / grid->cell_size);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const f4 offset = (position[d] - (float)grid->corner[d]) * inverse - centre[d];
+        const f4 below = 0.5f - offset, above = 0.5f + offset;
+        sk_mpm_axis *axis = &axes[d];
+        axis->weight[0] = 0.5f * below * below;
+        axis->weight[1] = 0.75f - offset * offset;
+        axis->weight[2] = 0.5f * above * above;
+        axis->rise[0] = -below;
+        axis->rise[1] = above;
+        axis->moment[0] = axis->weight[0] * (-1.0f - offset);
+        axis->moment[1] = axis->weight[2] * (1.0f - offset);
+    }
+}
+
+/* Weights across x: products of those along y and z. */
+SK_LANES_INLINE void sk_mpm_cross(const sk_mpm_axis axes[SELKIE_DIM], f4 cross[SK_MPM_NODES / 3])
+{
+    for (int row = 0; row < SK_MPM_NODES / 3; row++)
+        cross[row] =
+            SELKIE_DIM == 3 ? axes[1].weight[row % 3] * axes[SELKIE_DIM - 1].weight[row / 3] : axes[1].weight[row % 3];
+}
+
+#endif

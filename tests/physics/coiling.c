@@ -1,0 +1,219 @@
+/* A thread of honey that falls on a plate coils: it lies down as fast as it comes, Omega R = Q / (pi a^2), and in the
+ * gravitational regime Omega a^2 = C (g Q^3 / nu)^(1/4) (Ribe, Proc. R. Soc. A 460, 2004; Ribe, Habibi and Bonn, Annu.
+ * Rev. Fluid Mech. 44, 2012). Omega: turns of the coil, R: its radius, a: radius of the thread above it.
+ *
+ * Without arguments: a coarse thread that begins in a coil goes on coiling. With the argument `long`: threads of the
+ * validation scene coil by themselves, at three flows and viscosities. */
+#include "physics.h"
+
+enum { MOST_SLABS = 128, PIECES = 9 };
+
+/* A thread from a nozzle (lengths in m). */
+typedef struct thread_case {
+    const char *name;
+    double viscosity; /* m2/s */
+    double flow;      /* m3/s */
+    double cell;
+    int coiled;        /* 1 = begins with a turn on the floor */
+    double begin, end; /* s  of the measurement */
+} thread_case;
+
+static const double nozzle = 0.003, fall = 0.06, width = 0.048;
+
+/* What the thread does over some time. */
+typedef struct coils {
+    double rate, turns;    /* rad/s; turns in all, negative if clockwise */
+    double speed;          /* m/s  at which it lies down: of the thread's end along the coil */
+    double radius, thread; /* m  of the coil; of the thread where it is thinnest */
+    int64_t strays;        /* particles away from the liquid */
+} coils;
+
+static selkie_shape rod(double x0, double y0, double z0, double x1, double y1, double z1)
+{
+    selkie_shape shape;
+    selkie_shape_defaults(&shape, SELKIE_SHAPE_CYLINDER);
+    set3(shape.from, x0, y0, z0);
+    set3(shape.to, x1, y1, z1);
+    shape.radius = nozzle;
+    return shape;
+}
+
+static void make_thread(test_scene *t, const thread_case *c, selkie_shape pieces[PIECES])
+{
+    const double middle = 0.5 * width;
+    tank(t, 3, width, 1.2 * fall, width, c->cell);
+    set_walls(t, SELKIE_WALL_OPEN);
+    t->scene.domain.walls[2] = SELKIE_WALL_NO_SLIP;
+    t->scene.viscosity = c->viscosity;
+    t->scene.time.fps = 50.0;
+    t->scene.time.cfl = 3.0;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_APIC);
+    selkie_source_def *source = add_source(t, rod(middle, fall, middle, middle, 1.05 * fall, middle));
+    set3(source->velocity, 0.0, -1.0, 0.0);
+    source->flow_rate = c->flow;
+    if (!c->coiled)
+        return;
+
+    /* Most of a ring on the floor, and the thread down to its end. */
+    const double ring = 0.006, step = 2.0 * M_PI * 0.75 / (PIECES - 1);
+    for (int n = 0; n + 1 < PIECES; n++)
+        pieces[n] = rod(middle + ring * cos(n * step), nozzle, middle + ring * sin(n * step),
+                        middle + ring * cos((n + 1) * step), nozzle, middle + ring * sin((n + 1) * step));
+    pieces[PIECES - 1] = rod(middle, fall, middle, middle, nozzle, middle - ring);
+    selkie_shape whole;
+    selkie_shape_defaults(&whole, SELKIE_SHAPE_UNION);
+    whole.child_count = PIECES;
+    whole.children = pieces;
+    add_liquid(t, whole);
+}
+
+/* The thread from the nozzle down to the coil, in slabs: the radius of its lower part, and the place of its axis
+ * farthest from the nozzle's. A slab that holds 1.5 times the least section, across the thread, is in the coil. */
+static void look_at_thread(const selkie_world *world, double cell, double *thread, double *radius, double *angle)
+{
+    const double slab = 2.0 * cell, middle = 0.5 * width, particle = cell * cell * cell / 8.0;
+    double count[MOST_SLABS] = {0}, x[MOST_SLABS] = {0}, z[MOST_SLABS] = {0}, section[MOST_SLABS], least = 1.0;
+    const selkie_attribute_view position = attribute_of(world, "position");
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+        const float *at = particle_of(&position, p);
+        const int n = (int)fmin(fmax(at[1] / slab, 0.0), MOST_SLABS - 1.0);
+        count[n]++;
+        x[n] += at[0] - middle;
+        z[n] += at[2] - middle;
+    }
+
+    /* Downwards from the nozzle. */
+    const int top = (int)(fall / slab) - 2;
+    int bottom = top;
+    *radius = *angle = 0.0;
+    for (int n = top; n >= 0 && count[n] > 0; n--) {
+        x[n] /= count[n];
+        z[n] /= count[n];
+        const double aside = n < top ? hypot(x[n] - x[n + 1], z[n] - z[n + 1]) : 0.0;
+        section[n] = count[n] * particle / slab * slab / hypot(slab, aside);
+        if (section[n] > 1.5 * least)
+            break;
+        bottom = n;
+        least = fmin(least, section[n]);
+        if (hypot(x[n], z[n]) > *radius) {
+            *radius = hypot(x[n], z[n]);
+            *angle = atan2(z[n], x[n]);
+        }
+    }
+    double sum = 0.0;
+    const int last = bottom + (top - bottom) / 3;
+    for (int n = bottom; n <= last; n++)
+        sum += section[n] / (last - bottom + 1);
+    *thread = sqrt(sum / M_PI);
+}
+
+/* Particles without another one within two cells. */
+static int64_t count_strays(const selkie_world *world, double cell)
+{
+    const selkie_attribute_view position = attribute_of(world, "position");
+    const int64_t particles = selkie_world_particle_count(world);
+    const int size[3] = {(int)(width / cell) + 3, (int)(1.2 * fall / cell) + 3, (int)(width / cell) + 3};
+    uint8_t *occupied = calloc((size_t)(size[0] * size[1] * size[2]), 2);
+    int64_t strays = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t p = 0; p < particles; p++) {
+            const float *at = particle_of(&position, p);
+            int place[3], neighbours = 0;
+            for (int d = 0; d < 3; d++)
+                place[d] = (int)fmin(fmax(at[d] / cell, 0.0), size[d] - 3.0) + 1;
+            for (int n = 0; n < 27; n++) {
+                const int i = place[0] + n % 3 - 1, j = place[1] + n / 3 % 3 - 1, k = place[2] + n / 9 - 1;
+                uint8_t *here = &occupied[i + size[0] * (j + size[1] * k)];
+                if (pass == 0 && n == 13)
+                    *here = (uint8_t)(*here < 2 ? *here + 1 : 2);
+                neighbours += pass == 1 ? *here : 0;
+            }
+            strays += pass == 1 && neighbours < 2;
+        }
+    free(occupied);
+    return strays;
+}
+
+static coils run_thread(const thread_case *c)
+{
+    test_scene t;
+    selkie_shape pieces[PIECES];
+    coils result = {0};
+    make_thread(&t, c, pieces);
+    selkie_world *world = make_world(&t);
+
+    /* Means, one sample a frame. The coil wanders, so its speed is the mean of radius times rate. */
+    double before = 0.0, radius_before = 0.0, samples = 0.0;
+    for (double time = c->begin; time < c->end + 1e-9; time += 0.02) {
+        double thread, radius, angle;
+        run_until(world, time);
+        look_at_thread(world, c->cell, &thread, &radius, &angle);
+        angle += samples > 0.0 ? 2.0 * M_PI * nearbyint((before - angle) / (2.0 * M_PI)) : 0.0;
+        result.turns += samples > 0.0 ? (angle - before) / (2.0 * M_PI) : 0.0;
+        result.speed += samples > 0.0 ? 0.5 * (radius + radius_before) * (angle - before) : 0.0;
+        before = angle;
+        radius_before = radius;
+        result.thread += thread;
+        result.radius += radius;
+        samples++;
+    }
+    result.rate = 2.0 * M_PI * fabs(result.turns) / (c->end - c->begin);
+    result.speed = fabs(result.speed) / (c->end - c->begin);
+    result.thread /= samples;
+    result.radius /= samples;
+    result.strays = count_strays(world, c->cell);
+    selkie_world_destroy(world);
+    note(c->name, "rate of turning, rad/s", result.rate);
+    note(c->name, "turns", result.turns);
+    note(c->name, "radius of the coil, mm", 1e3 * result.radius);
+    note(c->name, "radius of the thread, mm", 1e3 * result.thread);
+    at_most(c->name, "stray particles", (double)result.strays, 0.0);
+    return result;
+}
+
+/* The speed at which the thread lies down over that at which it comes. */
+static double lying_speed(const thread_case *c, const coils *found)
+{
+    return found->speed * M_PI * found->thread * found->thread / c->flow;
+}
+
+/* Four cells across the thread: enough to see that it coils and does not fold, not for its speed. A fold passes the
+ * middle: its mean radius is small, and it turns back. */
+static void goes_on(void **state)
+{
+    (void)state;
+    const thread_case c = {"thread 3D APIC, 4 cells wide", 0.05, 1e-6, 0.0015, 1, 0.2, 0.64};
+    const coils found = run_thread(&c);
+    at_most(c.name, "- turns", -fabs(found.turns), -0.4);
+    at_most(c.name, "radius of the thread / radius of the coil", found.thread / found.radius, 0.6);
+    note(c.name, "speed of the coil / speed of the thread", lying_speed(&c, &found));
+}
+
+static void coils_by_itself(void **state)
+{
+    (void)state;
+    static const thread_case cases[] = {
+        {"thread 3D APIC, 0.05 m2/s, 1 cm3/s", 0.05, 1e-6, 0.00075, 0, 2.0, 3.0},
+        {"thread 3D APIC, 0.1 m2/s, 1 cm3/s", 0.1, 1e-6, 0.00075, 0, 2.0, 3.0},
+        {"thread 3D APIC, 0.05 m2/s, 1.5 cm3/s", 0.05, 1.5e-6, 0.00075, 0, 1.6, 2.4},
+    };
+    double first = 0.0;
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        const thread_case *c = &cases[n];
+        const coils found = run_thread(c);
+        const double constant =
+            found.rate * found.thread * found.thread / pow(GRAVITY * pow(c->flow, 3.0) / c->viscosity, 0.25);
+        between(c->name, "speed of the coil / speed of the thread", lying_speed(c, &found), 0.9, 1.1);
+        note(c->name, "rate a^2 / (g Q^3 / nu)^(1/4)", constant);
+        first = n ? first : constant;
+        between(c->name, "the same over that of the first thread", constant / first, 0.85, 1.15);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest quick[] = {cmocka_unit_test(goes_on)}, whole[] = {cmocka_unit_test(coils_by_itself)};
+    if (argc > 1 && strcmp(argv[1], "long") == 0)
+        return cmocka_run_group_tests(whole, NULL, NULL);
+    return cmocka_run_group_tests(quick, NULL, NULL);
+}
