@@ -109,7 +109,10 @@ typedef struct selkie_render_def {
     double field_of_view; /* deg, vertical */
     selkie_liquid_look liquid;
     selkie_sky sky;
-    int camera_count; /*     keys replace eye, target and field_of_view */
+    const char *environment; /*     picture of the surroundings, equirectangular; "" = the sky alone */
+    double shutter;          /*     exposure over the time between frames; 0 = no motion blur */
+    const char *cut;         /*     plane of a cut-away view, as "z>0.4"; "" = none */
+    int camera_count;        /*     keys replace eye, target and field_of_view */
     const selkie_camera_key *camera;
 } selkie_render_def;
 
@@ -118,6 +121,7 @@ typedef struct selkie_mesh_def {
     double resolution;      /* voxels a cell along an axis */
     double particle_radius; /* particle spacings; of the drop of a lone particle */
     double smoothing;       /* 0 = none, 1 = calm water is flat, 2 = strongest */
+    double decimation;      /* voxels; how far flat parts may move to have fewer triangles in files, 0 = not at all */
 } selkie_mesh_def;
 
 /* Spray, foam and bubbles. */

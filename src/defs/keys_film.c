@@ -53,6 +53,9 @@ static const sk_field mesh_fields[] = {
      .doc = "of the drop of a lone particle; 0.62 holds the particle's volume. A drop never is smaller than a voxel"},
     {NUMBER(selkie_mesh_def, smoothing, 1), BETWEEN(0, 2),
      .doc = "0 = none, 1 = calm water is flat; it takes nothing from drops, sheets and crests"},
+    {NUMBER(selkie_mesh_def, decimation, 0), BETWEEN(0, 1), .unit = "voxels",
+     .doc = "fewer triangles where the surface is flat, in files: how far it may move; 0 = all triangles, 0.05 looks "
+            "the same"},
 };
 const sk_struct sk_mesh_struct = {.name = "mesh",
                                   .doc = "The mesh of the liquid's surface, in files and pictures.",

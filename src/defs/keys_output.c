@@ -139,6 +139,13 @@ static const sk_field render_fields[] = {
     {ENUM(selkie_render_def, liquid, sk_liquid_look, SELKIE_LIQUID_LOOK_TINTED), .dimension = 3,
      .doc = "look of the liquid"},
     {ENUM(selkie_render_def, sky, sk_sky, SELKIE_SKY_STUDIO), .dimension = 3, .doc = "surroundings"},
+    {ROW(selkie_render_def, environment, SK_FIELD_FILE), .text = "", .dimension = 3,
+     .doc = "picture of the surroundings in place of the sky, relative to the scene file's folder: the whole sphere, "
+            "twice as wide as high, its middle behind the liquid (PNG, PPM, or HDR with its full range of light)"},
+    {NUMBER(selkie_render_def, shutter, 0), BETWEEN(0, 1), .dimension = 3,
+     .doc = "motion blur: part of the time between frames that a picture is exposed; 0.5 in most films"},
+    {STRING(selkie_render_def, cut), .dimension = 3,
+     .doc = "cut-away view: \"z>0.4\" leaves out what lies beyond 0.4 m along z, \"z<0.4\" what lies before it"},
     {ARRAY(selkie_render_def, "camera", camera, camera_count, sk_camera_struct), .dimension = 3,
      .doc = "camera over time, in place of eye, target and field_of_view"},
 };

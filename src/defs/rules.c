@@ -1,4 +1,5 @@
 /* Checks of several fields together. Each field is already within its own range. */
+#include "defs/cut_plane.h"
 #include "defs/soft.h"
 #include "defs/structs.h"
 
@@ -697,6 +698,11 @@ static selkie_code check_pictures(sk_rules *rules)
         sk_path_key(rules->where, "render");
         return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16",
                        scene->render.height);
+    }
+    double plane[4];
+    if (scene->render.cut && scene->render.cut[0] && !sk_cut_plane(scene->render.cut, plane)) {
+        sk_path_key(rules->where, "render");
+        return fail_at(rules, "cut", "\"%.40s\": must be a plane such as \"z>0.4\" or \"x<1\"", scene->render.cut);
     }
     for (int k = 1; k < scene->render.camera_count; k++) {
         const selkie_camera_key *keys = scene->render.camera;

@@ -63,9 +63,13 @@ static selkie_code read_map(FILE *file, int channels, const char *path, const ch
                             selkie_error *error)
 {
     const long width = read_number(file), height = read_number(file), most = read_number(file);
-    if (width < 0 || height < 0 || most != 255)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: %.300s has a damaged header, or more than 8 bits a channel",
-                       what, path);
+    if (width < 0 || height < 0 || most < 0)
+        return sk_fail(error, SELKIE_ERROR_FORMAT,
+                       "%s: %.300s has a damaged header: width, height and largest value must follow P%d", what, path,
+                       channels == 1 ? 5 : 6);
+    if (most != 255)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: %.300s has a largest value of %ld; it must be 255 (8 bits)",
+                       what, path, most);
     SK_TRY(take_memory(picture, width, height, what, path, error));
     const size_t pixels = (size_t)width * (size_t)height;
     if (fread(picture->rgb, (size_t)channels, pixels, file) != pixels)

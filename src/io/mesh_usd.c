@@ -62,6 +62,25 @@ static selkie_code put_numbers(sk_atomic_file *file, const uint32_t *numbers, ui
     return code;
 }
 
+static selkie_code put_values(sk_atomic_file *file, const float *values, size_t count, selkie_error *error)
+{
+    char *lines = malloc((size_t)lines_per_write * 24);
+    if (!lines)
+        return sk_atomic_fail(file, ENOMEM, error);
+    selkie_code code = SELKIE_OK;
+    for (size_t i = 0; i < count && !code;) {
+        size_t length = 0;
+        for (size_t n = 0; n < lines_per_write && i < count; n++, i++) {
+            const char *between = !i ? "" : i % 12 ? ", " : ",\n";
+            const double value = isfinite(values[i]) ? (double)values[i] : 0.0;
+            length += (size_t)snprintf(lines + length, 24, "%s%.9g", between, value);
+        }
+        code = sk_atomic_write(file, lines, length, error);
+    }
+    free(lines);
+    return code;
+}
+
 static void find_extent(const sk_mesh_frame *frame, const sk_up_turn *turn, float box[6])
 {
     for (size_t i = 0; i < frame->mesh->vertex_count; i++) {
@@ -118,7 +137,13 @@ static selkie_code put_mesh(sk_atomic_file *file, const sk_mesh_frame *frame, se
         SK_TRY(sk_atomic_print(file, error, "]\n    vector3f[] velocities = ["));
         SK_TRY(put_vectors(file, mesh->velocities, mesh->vertex_count, &turn, NULL, error));
     }
-    return sk_atomic_print(file, error, "]\n}\n");
+    SK_TRY(sk_atomic_print(file, error, "]\n"));
+    for (int v = 0; v < mesh->value_count; v++) {
+        SK_TRY(sk_atomic_print(file, error, "    float[] primvars:%s = [", mesh->values[v].name));
+        SK_TRY(put_values(file, mesh->values[v].data, mesh->vertex_count, error));
+        SK_TRY(sk_atomic_print(file, error, "] (\n        interpolation = \"vertex\"\n    )\n"));
+    }
+    return sk_atomic_print(file, error, "}\n");
 }
 
 selkie_code sk_mesh_write_usd(const sk_mesh_frame *frame, const char *path, selkie_error *error)

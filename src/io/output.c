@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "base/threads.h"
+#include "geom/mesh_decimate.h"
 #include "geom/surface.h"
 #include "io/mesh_file.h"
 #include "io/output.h"
@@ -141,6 +142,11 @@ selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, i
     sk_surface_particles particles;
     SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
     SK_TRY(sk_surface_extract(&particles, &options, mesh, error));
+    const selkie_code decimated = sk_mesh_decimate(mesh, scene->mesh.decimation * options.voxel_size, error);
+    if (decimated) {
+        sk_mesh_free(mesh);
+        return decimated;
+    }
     *surface = (sk_mesh_frame){.mesh = mesh,
                                .time = frame->time,
                                .names = frame->names,

@@ -1,5 +1,6 @@
 #include "render/image.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,7 @@
 #include "io/atomic_file.h"
 #include "selkie_config.h"
 
-#if SELKIE_HAVE_PNG
-#include <png.h>
-#endif
+#include <zlib.h>
 
 selkie_code sk_image_create(sk_image *image, int width, int height, selkie_error *error)
 {
@@ -38,84 +37,155 @@ void sk_image_free(sk_image *image)
 
 #if SELKIE_HAVE_PNG
 
-/* libpng fails by longjmp; this keeps its message for the caller. */
-typedef struct png_target {
-    sk_atomic_file *file;
-    selkie_code code;
-    selkie_error *error;
-    char message[200];
-} png_target;
+/* Rows are filtered (each byte less the one of the pixel before) and compressed in parts of their own, in threads. The
+ * parts do not depend on the threads, so neither do the bytes of the file. */
+enum { most_parts = 16, least_rows = 32 };
 
-static void png_stop(png_structp png, png_const_charp message)
+typedef struct png_part {
+    int first, last; /* rows */
+    unsigned char *data;
+    size_t bytes;      /* of the compressed data; 0 = failed */
+    uint32_t checksum; /* of the filtered rows (Adler-32) */
+    size_t length;     /* of the filtered rows */
+} png_part;
+
+static void filter_row(const sk_image *image, int y, unsigned char *to)
 {
-    png_target *target = png_get_error_ptr(png);
-    strncpy(target->message, message, sizeof target->message - 1);
-    png_longjmp(png, 1);
+    const size_t bytes = (size_t)image->width * 3;
+    const uint8_t *row = image->pixels + (size_t)y * bytes;
+    to[0] = 1;
+    memcpy(to + 1, row, 3);
+    for (size_t i = 3; i < bytes; ++i)
+        to[1 + i] = (unsigned char)(row[i] - row[i - 3]);
 }
 
-static void png_ignore(png_structp png, png_const_charp message)
+static void compress_part(const sk_image *image, int level, int is_last, png_part *part)
 {
-    (void)png;
-    (void)message;
+    const size_t row = (size_t)image->width * 3 + 1, length = row * (size_t)(part->last - part->first);
+    unsigned char *filtered = sk_allocate(NULL, length);
+    z_stream stream = {0};
+    part->bytes = 0;
+    part->length = length;
+    if (!filtered || deflateInit2(&stream, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+        sk_release(NULL, filtered);
+        return;
+    }
+    for (int y = part->first; y < part->last; ++y)
+        filter_row(image, y, filtered + row * (size_t)(y - part->first));
+    part->checksum = (uint32_t)adler32(1, filtered, (uInt)length);
+    const size_t room = deflateBound(&stream, (uLong)length) + 64;
+    part->data = sk_allocate(NULL, room);
+    if (part->data) {
+        stream.next_in = filtered;
+        stream.avail_in = (uInt)length;
+        stream.next_out = part->data;
+        stream.avail_out = (uInt)room;
+        /* All but the last part end at a byte, so that they can follow each other. */
+        const int result = deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
+        part->bytes = result == (is_last ? Z_STREAM_END : Z_OK) && !stream.avail_in ? room - stream.avail_out : 0;
+    }
+    deflateEnd(&stream);
+    sk_release(NULL, filtered);
 }
 
-static void png_put(png_structp png, png_bytep data, png_size_t bytes)
+static void put_big(unsigned char *to, uint32_t value)
 {
-    png_target *target = png_get_io_ptr(png);
-    target->code = sk_atomic_write(target->file, data, bytes, target->error);
-    if (target->code)
-        png_error(png, "write failed");
+    for (int k = 0; k < 4; ++k)
+        to[k] = (unsigned char)(value >> (24 - 8 * k));
 }
 
-static void png_flush_nothing(png_structp png)
+static selkie_code write_chunk(sk_atomic_file *file, const char *kind, const unsigned char *data, size_t bytes,
+                               selkie_error *error)
 {
-    (void)png;
+    unsigned char head[8], tail[4];
+    put_big(head, (uint32_t)bytes);
+    memcpy(head + 4, kind, 4);
+    uLong sum = crc32(0, head + 4, 4);
+    if (bytes)
+        sum = crc32(sum, data, (uInt)bytes);
+    put_big(tail, (uint32_t)sum);
+    SK_TRY(sk_atomic_write(file, head, sizeof head, error));
+    if (bytes)
+        SK_TRY(sk_atomic_write(file, data, bytes, error));
+    return sk_atomic_write(file, tail, sizeof tail, error);
 }
 
-/* 1 on success. A function of its own, so that no local variable lives across the jump. */
-static int png_encode(png_structp png, png_infop info, const sk_image *image, png_target *target)
+/* Header, compressed rows as a zlib stream, end. */
+static selkie_code write_chunks(sk_atomic_file *file, const sk_image *image, const png_part *parts, int count,
+                                selkie_error *error)
 {
-    if (setjmp(png_jmpbuf(png)))
-        return 0;
-    png_set_write_fn(png, target, png_put, png_flush_nothing);
-    png_set_IHDR(png, info, (png_uint_32)image->width, (png_uint_32)image->height, 8, PNG_COLOR_TYPE_RGB,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    /* One filter and a low compression level: much faster for slightly larger files. */
-    png_set_filter(png, 0, PNG_FILTER_SUB);
-    png_set_compression_level(png, 4);
-    png_write_info(png, info);
-    for (int y = 0; y < image->height; ++y)
-        png_write_row(png, image->pixels + (size_t)y * (size_t)image->width * 3);
-    png_write_end(png, info);
-    return 1;
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10};
+    unsigned char header[13] = {[8] = 8, [9] = 2 /* RGB */};
+    size_t bytes = 6, at = 2;
+    uLong checksum = parts[0].checksum;
+    for (int p = 0; p < count; ++p)
+        bytes += parts[p].bytes;
+    unsigned char *data = sk_allocate(NULL, bytes);
+    if (!data)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory, %.1f MiB for a picture", (double)bytes / 1048576.0);
+    data[0] = 0x78, data[1] = 0x01;
+    for (int p = 0; p < count; at += parts[p++].bytes) {
+        memcpy(data + at, parts[p].data, parts[p].bytes);
+        if (p)
+            checksum = adler32_combine(checksum, parts[p].checksum, (z_off_t)parts[p].length);
+    }
+    put_big(data + at, (uint32_t)checksum);
+    put_big(header, (uint32_t)image->width);
+    put_big(header + 4, (uint32_t)image->height);
+    selkie_code code = sk_atomic_write(file, signature, sizeof signature, error);
+    if (!code)
+        code = write_chunk(file, "IHDR", header, sizeof header, error);
+    if (!code)
+        code = write_chunk(file, "IDAT", data, bytes, error);
+    if (!code)
+        code = write_chunk(file, "IEND", NULL, 0, error);
+    sk_release(NULL, data);
+    return code;
 }
 
-selkie_code sk_image_write_png(const sk_image *image, const char *path, selkie_error *error)
+selkie_code sk_image_write_png_at(const sk_image *image, const char *path, int level, int threads, selkie_error *error)
 {
-    png_target target = {.error = error};
-    SK_TRY(sk_atomic_open(path, 0, &target.file, error));
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &target, png_stop, png_ignore);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    selkie_code code = SELKIE_OK;
-    if (!info)
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: libpng cannot be started", path);
-    else if (!png_encode(png, info, image, &target))
-        code =
-            target.code ? target.code : sk_fail(error, SELKIE_ERROR_FILE, "%s: libpng says: %s", path, target.message);
-    png_destroy_write_struct(&png, &info);
-    return sk_atomic_finish(&target.file, code, error);
+    png_part parts[most_parts] = {{0}};
+    int count = image->height / least_rows, good = 1;
+    count = count < 1 ? 1 : count > most_parts ? most_parts : count;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int p = 0; p < count; ++p) {
+        parts[p].first = image->height * p / count;
+        parts[p].last = image->height * (p + 1) / count;
+        compress_part(image, level, p == count - 1, &parts[p]);
+    }
+    for (int p = 0; p < count; ++p)
+        good = good && parts[p].bytes;
+    sk_atomic_file *file = NULL;
+    selkie_code code =
+        good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to compress the picture", path);
+    if (!code)
+        code = sk_atomic_open(path, 0, &file, error);
+    if (!code)
+        code = sk_atomic_finish(&file, write_chunks(file, image, parts, count, error), error);
+    for (int p = 0; p < count; ++p)
+        sk_release(NULL, parts[p].data);
+    return code;
 }
 
 #else
 
-selkie_code sk_image_write_png(const sk_image *image, const char *path, selkie_error *error)
+selkie_code sk_image_write_png_at(const sk_image *image, const char *path, int level, int threads, selkie_error *error)
 {
     (void)image;
+    (void)level;
+    (void)threads;
     return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
                    "%s: this build cannot write pictures; install libpng (Debian: libpng-dev) and build again", path);
 }
 
 #endif
+
+selkie_code sk_image_write_png(const sk_image *image, const char *path, selkie_error *error)
+{
+    /* A low level: much faster for slightly larger files. */
+    return sk_image_write_png_at(image, path, 4, omp_get_max_threads(), error);
+}
 
 selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_error *error)
 {

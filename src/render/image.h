@@ -20,6 +20,9 @@ void sk_image_free(sk_image *image);
 
 /* Written beside and renamed. */
 selkie_code sk_image_write_png(const sk_image *image, const char *path, selkie_error *error);
+/* With a level of compression (1 = fastest, 9 = smallest) and a number of threads; the file does not depend on the
+ * threads. */
+selkie_code sk_image_write_png_at(const sk_image *image, const char *path, int level, int threads, selkie_error *error);
 /* Sides of a PNG file. */
 selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_error *error);
 

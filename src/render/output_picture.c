@@ -73,6 +73,7 @@ static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk
     particles.warmest = (float)warmest;
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);
+    sk_picture_cut(scene->render.cut, position.origin, &options);
     options.time = selkie_world_time(world);
     options.body_count = selkie_world_body_count(world);
     sk_picture_body *bodies = sk_allocate_zeroed(NULL, ((size_t)options.body_count + 1) * sizeof *bodies);

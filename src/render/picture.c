@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <stdio.h>
 
+#include "defs/cut_plane.h"
 #include "render/stage.h"
 #include "selkie_config.h"
 
@@ -15,6 +16,20 @@ void sk_picture_options_defaults(const selkie_scene *scene, sk_picture_options *
 {
     *options =
         (sk_picture_options){.style = scene->render.style, .color = scene->render.color, .time = NAN, .label = 1};
+    options->shutter = scene->render.shutter * sk_picture_interval(scene);
+}
+
+double sk_picture_interval(const selkie_scene *scene)
+{
+    return (scene->output.every > 1 ? scene->output.every : 1) / (scene->time.fps > 0 ? scene->time.fps : 30.0);
+}
+
+void sk_picture_cut(const char *text, const double origin[3], sk_picture_options *options)
+{
+    if (!text || !sk_cut_plane(text, options->cut))
+        return;
+    for (int d = 0; d < 3; d++)
+        options->cut[3] -= options->cut[d] * origin[d];
 }
 
 /* Films want even sides. */

@@ -74,8 +74,13 @@ typedef struct sk_stage sk_stage;
 selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **stage, selkie_error *error);
 void sk_stage_destroy(sk_stage *stage);
 
-/* Options of the scene's render section. */
+/* Options of the scene's render section, but for its cut. */
 void sk_picture_options_defaults(const selkie_scene *scene, sk_picture_options *options);
+/* s  between the frames of a run */
+double sk_picture_interval(const selkie_scene *scene);
+/* A cut-away view with a plane as in the scene's key `cut` ("" or NULL = none); the picture's coordinates begin at
+ * `origin` (m). */
+void sk_picture_cut(const char *text, const double origin[3], sk_picture_options *options);
 /* Pixels that a picture with these options has. */
 void sk_picture_size(const sk_stage *stage, const sk_picture_options *options, int *width, int *height);
 

@@ -1,6 +1,7 @@
 #include "render/render_run.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ enum { path_size = 4096 };
 
 void sk_render_run_defaults(sk_render_run_options *options)
 {
-    *options = (sk_render_run_options){.style = -1, .color = -1, .last = -1, .label = 1, .film = 1};
+    *options = (sk_render_run_options){.style = -1, .color = -1, .last = -1, .label = 1, .film = 1, .shutter = -1};
 }
 
 typedef struct run_renderer {
@@ -83,12 +84,13 @@ static selkie_code compare_options(run_renderer *r, const char *pictures, selkie
     snprintf(line, sizeof line,
              "style %d color %d label %d scale %.9g samples %d eye %.9g %.9g %.9g target %.9g %.9g %.9g "
              "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g preview %d shutter %.9g "
-             "cut %.9g %.9g %.9g %.9g\n",
+             "cut %.9g %.9g %.9g %.9g environment %.60s\n",
              (int)r->picture.style, (int)r->picture.color, r->picture.label, r->picture.speed_scale, r->picture.samples,
              c->eye[0], c->eye[1], c->eye[2], c->target[0], c->target[1], c->target[2], c->field_of_view,
              sk_picture_traces_rays(), (int)c->liquid, (int)c->sky, c->camera_count, r->scene->mesh.resolution,
              r->scene->mesh.particle_radius, r->scene->mesh.smoothing, r->picture.preview, r->picture.shutter,
-             r->picture.cut[0], r->picture.cut[1], r->picture.cut[2], r->picture.cut[3]);
+             r->picture.cut[0], r->picture.cut[1], r->picture.cut[2], r->picture.cut[3],
+             c->environment ? c->environment : "");
     int same = sk_file_exists(path) && sk_file_read(path, &old, &bytes, NULL) == SELKIE_OK && strcmp(old, line) == 0;
     sk_release(NULL, old);
     if (same)
@@ -306,7 +308,8 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     if (!code)
         code = sk_picture_draw(r->stage, &particles, &options, &image, error);
     if (!code) {
-        code = sk_image_write_png(&image, picture, error);
+        code = sk_image_write_png_at(&image, picture, options.preview ? 1 : 4,
+                                     options.threads > 0 ? options.threads : omp_get_max_threads(), error);
         sk_image_free(&image);
     }
     sk_picture_free(&dye);
@@ -416,11 +419,9 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
     r->picture.samples = r->options->samples;
     r->picture.label = r->options->label;
     r->picture.preview = r->options->preview;
-    r->picture.shutter = r->options->shutter * (r->scene->output.every > 1 ? r->scene->output.every : 1) /
-                         (r->scene->time.fps > 0 ? r->scene->time.fps : 30.0);
-    memcpy(r->picture.cut, r->options->cut, sizeof r->picture.cut);
-    for (int d = 0; d < 3; d++)
-        r->picture.cut[3] -= r->picture.cut[d] * r->origin[d];
+    if (r->options->shutter >= 0)
+        r->picture.shutter = r->options->shutter * sk_picture_interval(r->scene);
+    sk_picture_cut(r->options->cut ? r->options->cut : r->scene->render.cut, r->origin, &r->picture);
     r->picture.threads = r->options->threads;
     if (r->options->style >= 0)
         r->picture.style = (selkie_picture_style)r->options->style;

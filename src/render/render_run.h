@@ -24,8 +24,8 @@ typedef struct sk_render_run_options {
     int force;           /* draw again what is up to date */
     int film;            /* 0 = pictures only */
     int preview;         /* 3D: quick pictures without rays */
-    double shutter;      /* 3D: exposure, over the time between frames: motion blur; 0 = none */
-    double cut[4];       /* 3D: cut-away view, unit normal and offset (m) of a plane in the scene; see picture.h */
+    double shutter;      /* 3D: exposure, over the time between frames: motion blur; below 0 = as the scene says */
+    const char *cut;     /* 3D: cut-away view, a plane of the scene as in its key; NULL = as the scene says */
 } sk_render_run_options;
 
 void sk_render_run_defaults(sk_render_run_options *options);

@@ -32,6 +32,7 @@ typedef struct canvas {
     float *depth;
     sk_image *image;
     float tones[tone_count + 1]; /* display values of light, by its square root */
+    vec3 *sky, *rows;            /* of a preview: sky that water reflects, background of coarse rows */
 } canvas;
 
 enum { band_rows = 16 };
@@ -64,31 +65,34 @@ static vec3 tone(const canvas *c, vec3 light)
     return v3(tone_of(c, light.x), tone_of(c, light.y), tone_of(c, light.z));
 }
 
-static void draw_background(const canvas *c, int first, int last)
+/* What lies behind everything at a point of the picture, and its distance (m) from the eye. */
+static vec3 background_at(const canvas *c, vec3 light, float x, float y, float *distance)
 {
     const sk_stage *stage = c->stage;
-    const vec3 light = lit(stage, v3(1, 1, 1), stage->up);
-    const float height = v3_dot(c->camera->eye, stage->up);
+    const vec3 d = sk_camera_ray(c->camera, x, y);
+    const float down = v3_dot(d, stage->up);
+    *distance = INFINITY;
+    if (down < -1e-6f)
+        *distance = (stage->floor_height - v3_dot(c->camera->eye, stage->up)) / down;
+    if (!(*distance > 0.0f && isfinite(*distance))) {
+        *distance = INFINITY;
+        return tone(c, sk_studio_sky(stage, d));
+    }
+    const float seen = sk_studio_haze(stage, *distance);
+    vec3 color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, *distance, d)), light);
+    /* Near ground is without haze. */
+    if (seen < 1.0f)
+        color = v3_mix(sk_studio_sky(stage, v3_unit(v3_along(d, -down, stage->up))), color, seen);
+    return tone(c, color);
+}
+
+static void draw_background(const canvas *c, int first, int last)
+{
+    const vec3 light = lit(c->stage, v3(1, 1, 1), c->stage->up);
     for (int y = first; y < last; ++y)
         for (int x = 0; x < c->camera->width; ++x) {
-            size_t pixel = (size_t)y * (size_t)c->camera->width + (size_t)x;
-            vec3 d = sk_camera_ray(c->camera, (float)x + 0.5f, (float)y + 0.5f);
-            float down = v3_dot(d, stage->up), distance = INFINITY;
-            if (down < -1e-6f)
-                distance = (stage->floor_height - height) / down;
-            vec3 color;
-            if (distance > 0.0f && isfinite(distance)) {
-                const float seen = sk_studio_haze(stage, distance);
-                color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, distance, d)), light);
-                /* Near ground is without haze. */
-                if (seen < 1.0f)
-                    color = v3_mix(sk_studio_sky(stage, v3_unit(v3_along(d, -down, stage->up))), color, seen);
-                c->depth[pixel] = distance;
-            } else {
-                color = sk_studio_sky(stage, d);
-                c->depth[pixel] = INFINITY;
-            }
-            sk_image_set(c->image, x, y, tone(c, color));
+            float *distance = &c->depth[(size_t)y * (size_t)c->camera->width + (size_t)x];
+            sk_image_set(c->image, x, y, background_at(c, light, (float)x + 0.5f, (float)y + 0.5f, distance));
         }
 }
 
@@ -332,8 +336,32 @@ static void smooth_down(const float *from, float *to, int width, int height, int
 
 static vec3 view_point(const sk_camera *camera, int x, int y, float depth)
 {
-    vec3 d = sk_camera_ray(camera, (float)x + 0.5f, (float)y + 0.5f);
-    return v3_along(camera->eye, depth / v3_dot(d, camera->forward), d);
+    const float u = (2.0f * ((float)x + 0.5f) / (float)camera->width - 1.0f) * camera->half_width;
+    const float v = (1.0f - 2.0f * ((float)y + 0.5f) / (float)camera->height) * camera->half_height;
+    const vec3 d = v3_along(v3_along(camera->forward, u, camera->right), v, camera->up);
+    return v3_along(camera->eye, depth, d);
+}
+
+/* The sky that water reflects, by the level components of a direction. */
+enum { sky_side = 96 };
+
+static void fill_sky(const sk_stage *stage, vec3 *sky)
+{
+    for (int j = 0; j < sky_side; ++j)
+        for (int i = 0; i < sky_side; ++i) {
+            const float a = 2.0f * ((float)i + 0.5f) / sky_side - 1.0f, b = 2.0f * ((float)j + 0.5f) / sky_side - 1.0f;
+            const float up = sqrtf(fmaxf(1.0f - a * a - b * b, 0.0f));
+            const vec3 d = v3_add(v3_scale(stage->up, up), v3_add(v3_scale(stage->side, a), v3_scale(stage->front, b)));
+            sky[j * sky_side + i] = sk_studio_sky(stage, v3_unit(d));
+        }
+}
+
+static vec3 sky_towards(const canvas *c, vec3 d)
+{
+    const float a = v3_dot(d, c->stage->side), b = v3_dot(d, c->stage->front);
+    const int i = (int)((0.5f + 0.4999f * clampf(a, -1.0f, 1.0f)) * sky_side);
+    const int j = (int)((0.5f + 0.4999f * clampf(b, -1.0f, 1.0f)) * sky_side);
+    return c->sky[j * sky_side + i];
 }
 
 static void shade_water(const canvas *c, const water_view *w, int y)
@@ -344,8 +372,9 @@ static void shade_water(const canvas *c, const water_view *w, int y)
         const float z = w->depth[i];
         if (!(z < INFINITY))
             continue;
-        const vec3 point = view_point(c->camera, x, y, z), d = v3_unit(v3_sub(point, c->camera->eye));
-        const float distance = v3_length(v3_sub(point, c->camera->eye));
+        const vec3 point = view_point(c->camera, x, y, z), way = v3_sub(point, c->camera->eye);
+        const float distance = v3_length(way);
+        const vec3 d = v3_scale(way, 1.0f / distance);
         if (distance > c->depth[i])
             continue;
         /* Differences to the side that is nearer in depth. */
@@ -369,7 +398,7 @@ static void shade_water(const canvas *c, const water_view *w, int y)
         const float facing = clampf(-v3_dot(d, normal), 0.0f, 1.0f), edge = 1.0f - facing;
         const float mirrored = 0.02f + 0.98f * edge * edge * edge * edge * edge;
         const vec3 body = v3_mul(v3(0.10f, 0.42f, 0.55f), lit(c->stage, v3(1, 1, 1), normal));
-        vec3 color = v3_mix(body, sk_studio_sky(c->stage, v3_reflect(d, normal)), mirrored);
+        vec3 color = v3_mix(body, sky_towards(c, v3_reflect(d, normal)), mirrored);
         c->depth[i] = distance;
         sk_image_blend(c->image, x, y, tone(c, color), 0.82f);
     }
@@ -411,6 +440,47 @@ static void place_water(const canvas *c, const sk_picture_particles *particles, 
     }
 }
 
+enum { coarse = 2 };
+
+/* The background of every second pixel of every second row; those between are means. */
+static void draw_coarse_background(const canvas *c, int first, int last, vec3 *rows)
+{
+    const vec3 light = lit(c->stage, v3(1, 1, 1), c->stage->up);
+    const int width = c->camera->width, count = width / coarse + 2;
+    vec3 *line[2] = {rows, rows + count};
+    float distance;
+    for (int y = first / coarse * coarse, filled = -1; y < last; ++y) {
+        /* The two lines of samples around this row. */
+        const int above = y / coarse;
+        for (int k = 0; k < 2; ++k)
+            for (int i = 0; i < count && above + k > filled; ++i)
+                line[(above + k) & 1][i] = background_at(c, light, (float)(coarse * i) + 0.5f,
+                                                         (float)(coarse * (above + k)) + 0.5f, &distance);
+        filled = above + 1;
+        if (y < first)
+            continue;
+        const float part = (float)(y - above * coarse) / coarse;
+        const vec3 *upper = line[above & 1], *lower = line[(above + 1) & 1];
+        for (int x = 0; x < width; ++x) {
+            const int i = x / coarse, between = x % coarse;
+            vec3 color = v3_mix(upper[i], lower[i], part);
+            if (between)
+                color = v3_mix(color, v3_mix(upper[i + 1], lower[i + 1], part), (float)between / coarse);
+            sk_image_set(c->image, x, y, color);
+        }
+    }
+
+    /* Exact distances, which hide the water below the floor. */
+    const float height = v3_dot(c->camera->eye, c->stage->up) - c->stage->floor_height;
+    for (int y = first; y < last; ++y)
+        for (int x = 0; x < width; ++x) {
+            const vec3 way = v3_sub(view_point(c->camera, x, y, 1.0f), c->camera->eye);
+            const float down = -v3_dot(way, c->stage->up);
+            c->depth[(size_t)y * (size_t)width + (size_t)x] =
+                down > 1e-6f && height > 0.0f ? height / down * v3_length(way) : INFINITY;
+        }
+}
+
 static void draw_preview(const canvas *c, water_view *w, float radius, int threads)
 {
     const int width = c->camera->width, height = c->camera->height, bands = 2 * threads;
@@ -418,7 +488,7 @@ static void draw_preview(const canvas *c, water_view *w, float radius, int threa
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int band = 0; band < bands; ++band) {
         const int first = height * band / bands, last = height * (band + 1) / bands;
-        draw_background(c, first, last);
+        draw_coarse_background(c, first, last, c->rows + (size_t)band * 2 * (size_t)(width / coarse + 2));
         for (size_t t = 0; t < c->triangle_count; ++t)
             draw_triangle(c, t, first, last);
         splat_water(c, w, radius, first, last);
@@ -448,13 +518,16 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     water_view w = {sk_allocate(NULL, pixels * sizeof(float)), sk_allocate(NULL, pixels * sizeof(float)),
                     sk_allocate(NULL, (particles->count + 1) * sizeof *w.particle), 0};
     c.depth = sk_allocate(NULL, pixels * sizeof(float));
+    c.sky = sk_allocate(NULL, sky_side * sky_side * sizeof *c.sky);
+    c.rows = sk_allocate(NULL, (size_t)(2 * threads) * 2 * (size_t)(image->width / coarse + 2) * sizeof *c.rows);
     selkie_code code = SELKIE_OK;
-    if (!c.depth || !w.depth || !w.other || !w.particle)
+    if (!c.depth || !c.sky || !c.rows || !w.depth || !w.other || !w.particle)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels", image->width,
                        image->height);
     if (!code)
         code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
     if (!code) {
+        fill_sky(stage, c.sky);
         place_water(&c, particles, radius, &w);
         float(*sorted)[4] = sk_allocate(NULL, (w.count + 1) * sizeof *sorted);
         if (sorted) /* the picture is the same without */
@@ -463,6 +536,8 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
         code = sk_draw_foam(stage, &camera, options, c.depth, threads, image, error);
         sk_draw_container(stage, &camera, c.depth, image);
     }
+    sk_release(NULL, c.sky);
+    sk_release(NULL, c.rows);
     sk_release(NULL, c.depth);
     sk_release(NULL, c.points);
     sk_release(NULL, c.owner);

@@ -157,9 +157,11 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     choose_directions(stage);
     stage->speed_scale = natural_speed(stage);
 
-    /* Solids. */
+    /* Surroundings and solids. */
     selkie_code code = SELKIE_OK;
     static const double here[3] = {0, 0, 0};
+    if (stage->dimension == 3 && scene->render.environment && scene->render.environment[0])
+        code = sk_environment_read(scene->render.environment, scene->folder, &stage->environment, error);
     for (int i = 0; i < solid_count && !code; ++i) {
         code = make_solid(stage, i, here, &stage->solids[i], error);
         stage->solid_count = i + 1;
@@ -182,6 +184,7 @@ void sk_stage_destroy(sk_stage *stage)
         sk_shape_destroy(stage->solids[i].shape);
         free(stage->solids[i].points);
     }
+    sk_environment_free(&stage->environment);
     sk_release(NULL, stage->solids);
     sk_release(NULL, stage);
 }

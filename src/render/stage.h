@@ -3,6 +3,7 @@
 #define SK_RENDER_STAGE_H
 
 #include "geom/shape.h"
+#include "render/environment.h"
 #include "render/picture.h"
 
 typedef struct sk_stage_solid {
@@ -19,14 +20,15 @@ typedef struct sk_stage_solid {
 struct sk_stage {
     const selkie_scene *scene; /* the caller's; must outlive the stage */
     int dimension;
-    double low[3], high[3]; /* m the domain, in whole cells */
-    double cell_size;       /* m */
-    double spacing;         /* m between particles at rest */
-    double diagonal;        /* m of the domain */
-    vec3 up, side, front;   /* unit; front points from the domain towards the default viewer */
-    float floor_height;     /* m along up */
-    vec3 sun;               /* unit, towards the sun */
-    float speed_scale;      /* m/s; 0 = unknown */
+    double low[3], high[3];     /* m the domain, in whole cells */
+    double cell_size;           /* m */
+    double spacing;             /* m between particles at rest */
+    double diagonal;            /* m of the domain */
+    vec3 up, side, front;       /* unit; front points from the domain towards the default viewer */
+    float floor_height;         /* m along up */
+    vec3 sun;                   /* unit, towards the sun */
+    float speed_scale;          /* m/s; 0 = unknown */
+    sk_environment environment; /* in place of the sky */
     int solid_count;
     sk_stage_solid *solids; /* obstacles, then bodies, then images of obstacles beyond periodic sides */
 };

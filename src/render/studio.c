@@ -35,6 +35,8 @@ static const sky_colors skies[] = {
 vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
 {
     float h = v3_dot(d, stage->up);
+    if (stage->environment.width)
+        return sk_environment_light(&stage->environment, h, v3_dot(d, stage->side), -v3_dot(d, stage->front));
     const sky_colors *colors = &skies[stage->scene->render.sky];
     if (h < 0.0f)
         h = 0.0f;
@@ -59,6 +61,8 @@ vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
 vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal)
 {
     float h = 0.5f + 0.5f * v3_dot(normal, stage->up);
+    if (stage->environment.width)
+        return v3_mix(stage->environment.below, stage->environment.above, h);
     const vec3 above = stage->scene->render.sky == SELKIE_SKY_EVENING    ? v3(0.44f, 0.40f, 0.42f)
                        : stage->scene->render.sky == SELKIE_SKY_OVERCAST ? v3(0.78f, 0.80f, 0.83f)
                                                                          : v3(0.56f, 0.63f, 0.72f);

@@ -27,6 +27,23 @@ cp run/frames/whitewater_0006.ply one.ply
 "$selkie" render run --frames 5:6 --width 320 --preview --no-film -q 2>error.txt &&
     [ "$(stat -c %s run/pictures/frame_0006.png)" -gt 5000 ] && good "a quick picture" || bad "preview: $(cat error.txt)"
 
+# --- Fewer triangles, still closed; attributes in USD; files of other programs are described
+"$selkie" mesh run --frames 3 --decimate 0.1 --out few -q
+triangles() { "$selkie" info "$1" | sed -n 's/^triangles *\([0-9]*\).*/\1/p'; }
+all=$(triangles run/surfaces/surface_0003.ply) few=$(triangles few/surface_0003.ply)
+[ "$few" -lt $((all * 3 / 4)) ] && "$selkie" info few/surface_0003.ply | grep -q '^closed *yes' &&
+    good "decimated: $few of $all triangles" || bad "decimated: $few of $all: $("$selkie" info few/surface_0003.ply)"
+"$selkie" mesh run --frames 3 --to usd --attributes --out usd -q && grep -q 'float\[\] primvars:vorticity_x' \
+    usd/surface_0003.usda && good "attributes in USD" || bad "USD attributes"
+"$selkie" mesh run --frames 3 --to vdb --out usd -q && "$selkie" mesh run --frames 3 --to abc --out usd -q
+for file in usd/surface_0003.usda usd/surface_0003.vdb usd/surface.abc; do
+    "$selkie" info $file | grep -q '^size' && good "info of ${file##*.}" || bad "info of $file"
+done
+"$selkie" convert run/frames/particles_0003.ply --to abc -o one.abc | grep -q 'became 0 B' && bad "convert to abc: size" ||
+    good "the size of an Alembic file"
+"$selkie" render run --frames 3 --style lic --no-film -q 2>&1 | grep -q 'is for 2D runs' && good "lic in 3D is noted" ||
+    bad "lic in 3D"
+
 "$selkie" mesh nowhere 2>&1 | grep -q 'scene.json' && good "a missing run is named" || bad "missing run"
 "$selkie" mesh run --frames x 2>&1 | grep -q 'not a range' && good "a bad range is named" || bad "range"
 finish

@@ -594,6 +594,48 @@ static void test_run_folder(void **state)
 
 #endif
 
+/* Surroundings from a picture: a PPM with a green upper half, and the same light as HDR, stored plainly and in runs. */
+static void test_environment(void **state)
+{
+    (void)state;
+    char path[3][600];
+    const char *const names[3] = {"sky.ppm", "plain.hdr", "runs.hdr"};
+    enum { width = 16, height = 8 };
+    for (int f = 0; f < 3; ++f) {
+        snprintf(path[f], sizeof path[f], "%s/%s", folder, names[f]);
+        FILE *file = fopen(path[f], "wb");
+        assert_non_null(file);
+        if (f)
+            fprintf(file, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", height, width);
+        else
+            fprintf(file, "P6\n%d %d\n255\n", width, height);
+        for (int y = 0; y < height; ++y) {
+            const int green = y < height / 2;
+            if (f == 2) {
+                fprintf(file, "%c%c%c%c", 2, 2, 0, width);
+                const unsigned char values[4] = {0, (unsigned char)(green ? 128 : 0), 0, 129};
+                for (int c = 0; c < 4; ++c)
+                    fprintf(file, "%c%c", 128 + width, values[c]);
+                continue;
+            }
+            for (int x = 0; x < width; ++x)
+                f ? fprintf(file, "%c%c%c%c", 0, green ? 128 : 0, 0, 129)
+                  : fprintf(file, "%c%c%c", 0, green ? 255 : 0, 0);
+        }
+        fclose(file);
+        sk_environment e;
+        selkie_error error = {0};
+        must(sk_environment_read(names[f], folder, &e, &error), &error);
+        assert_int_equal(e.width, width);
+        assert_true(fabsf(e.above.y - 1.0f) < 1e-4f && e.below.y < 1e-4f && e.above.x < 1e-4f);
+        assert_true(sk_environment_light(&e, 0.9f, 0.3f, 0.3f).y > 0.99f);
+        assert_true(sk_environment_light(&e, -0.9f, 0.3f, 0.3f).y < 0.01f);
+        sk_environment_free(&e);
+        assert_int_equal(truncate(path[f], 60), 0);
+        assert_int_equal(sk_environment_read(names[f], folder, &e, &error), SELKIE_ERROR_FORMAT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -605,6 +647,7 @@ int main(void)
         cmocka_unit_test(test_strange_particles),
         cmocka_unit_test(test_camera),
         cmocka_unit_test(test_colors),
+        cmocka_unit_test_setup_teardown(test_environment, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_png, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_film, make_folder, remove_folder),
 #if SELKIE_HAVE_JSON && SELKIE_HAVE_PNG

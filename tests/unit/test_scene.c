@@ -830,7 +830,8 @@ static void other_value(const sk_field *field, char *text, size_t size, double e
         expected[0] = value->value;
         snprintf(text, size, "%s", value->name);
     } else if (field->type == SK_FIELD_STRING || field->type == SK_FIELD_FILE) {
-        snprintf(text, size, "%s", *expected_text = "hello");
+        /* The plane of a cut-away view is checked. */
+        snprintf(text, size, "%s", *expected_text = strcmp(field->key, "cut") ? "hello" : "z>0.4");
     } else if (field->type == SK_FIELD_INTEGER || field->type == SK_FIELD_SEED) {
         expected[0] = field->type == SK_FIELD_SEED ? 77 : field->initial[0] != field->low ? field->low : field->high;
         snprintf(text, size, "%.0f", expected[0]);

@@ -14,6 +14,7 @@
 #include <selkie/selkie.h>
 #include "base/random.h"
 #include "base/timer.h"
+#include "geom/mesh_decimate.h"
 #include "geom/surface.h"
 
 typedef struct cloud {
@@ -435,14 +436,41 @@ static void test_sparse_and_strange(void **state)
     assert_int_equal(sk_surface_extract(&six, &options, &mesh, NULL), SELKIE_ERROR_INPUT);
 }
 
+/* Decimation keeps the mesh closed, its volume and its place, and leaves few triangles where water is flat. */
+static void test_decimation(void **state)
+{
+    (void)state;
+    const inside_function shapes[] = {in_ball, in_box};
+    for (int shape = 0; shape < 2; ++shape) {
+        cloud c = fill(32, 1, shapes[shape]);
+        sk_surface_options options = unit_options(32);
+        sk_mesh mesh = extract(&c, &options);
+        const size_t before = mesh.triangle_count;
+        const double volume = sk_mesh_volume(&mesh);
+        selkie_error error = {0};
+        assert_int_equal(sk_mesh_decimate(&mesh, 0.1 / 32, &error), SELKIE_OK);
+        print_message("%zu of %zu triangles, volume ratio %.4f\n", mesh.triangle_count, before,
+                      sk_mesh_volume(&mesh) / volume);
+        assert_int_equal(sk_mesh_open_edges(&mesh), 0);
+        assert_true(fabs(sk_mesh_volume(&mesh) / volume - 1) < 0.01);
+        assert_true(mesh.triangle_count < before * 3 / 5); /* particles with jitter: nothing is quite flat */
+        /* Velocities belong to their places: the field of fill(). */
+        for (size_t v = 0; v < mesh.vertex_count; ++v)
+            assert_true(fabsf(mesh.velocities[3 * v] - 2.0f) < 1e-3f);
+        sk_mesh_free(&mesh);
+        cloud_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_volume),           cmocka_unit_test(test_pool_is_flat),
-        cmocka_unit_test(test_pool_at_rest),     cmocka_unit_test(test_thin_things),
-        cmocka_unit_test(test_tangle_is_closed), cmocka_unit_test(test_velocity),
-        cmocka_unit_test(test_values),           cmocka_unit_test(test_level_set),
-        cmocka_unit_test(test_threads),          cmocka_unit_test(test_sparse_and_strange),
+        cmocka_unit_test(test_decimation),         cmocka_unit_test(test_volume),
+        cmocka_unit_test(test_pool_is_flat),       cmocka_unit_test(test_pool_at_rest),
+        cmocka_unit_test(test_thin_things),        cmocka_unit_test(test_tangle_is_closed),
+        cmocka_unit_test(test_velocity),           cmocka_unit_test(test_values),
+        cmocka_unit_test(test_level_set),          cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sparse_and_strange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,6 +263,7 @@ static int run_convert(const tool_arguments *arguments)
             code = to ? convert_file(&c, path, to) : complain("out of memory");
         if (c.archive && sk_alembic_end(c.archive, code ? SELKIE_ERROR_FILE : SELKIE_OK, &error) && !code)
             code = complain_error(&error);
+        c.bytes[1] += c.archive && to ? file_bytes(to) : 0.0;
         free(to);
     }
 

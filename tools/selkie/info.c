@@ -175,6 +175,48 @@ static int ply_has_faces(const char *path)
     return faces;
 }
 
+/* --- Files for other programs --- */
+
+static uint32_t big_endian(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Formats that Selkie writes and does not read: kind, size, and what their first bytes say. */
+static int info_export(const char *path, const char *ending)
+{
+    unsigned char start[64] = {0};
+    char size[32], text[32];
+    struct stat status;
+    FILE *file = fopen(path, "rb");
+    if (!file || stat(path, &status)) {
+        if (file)
+            fclose(file);
+        return complain("%s: cannot be opened", path);
+    }
+    const size_t bytes = fread(start, 1, sizeof start, file);
+    fclose(file);
+
+    if (!strcasecmp(ending, "abc") && bytes >= 16 && !memcmp(start, "Ogawa", 5)) {
+        printf("file          %s: Alembic (Ogawa)\n", path);
+        printf("complete      %s\n", start[5] == 0xff ? "yes" : "no: its writing was not finished");
+    } else if (!strcasecmp(ending, "vdb") && bytes >= 12 && !memcmp(start, " BDV", 4)) {
+        printf("file          %s: OpenVDB, file version %u\n", path,
+               (unsigned)start[8] | (unsigned)start[9] << 8 | (unsigned)start[10] << 16);
+    } else if (!strcasecmp(ending, "bgeo") && bytes >= 13 && !memcmp(start, "BgeoV", 5)) {
+        printf("file          %s: particles, Houdini geometry version %u\n", path, (unsigned)big_endian(start + 5));
+        printf("particles     %s\n", format_count((int64_t)big_endian(start + 9), text));
+    } else if (!strncasecmp(ending, "usd", 3) && bytes >= 10 && !memcmp(start, "#usda 1.0", 9)) {
+        printf("file          %s: USD in text\n", path);
+    } else if (!strcasecmp(ending, "basis") && bytes >= 8) {
+        printf("file          %s: basis of modes (selkie basis)\n", path);
+    } else {
+        return complain("%s: is not a .%s file as selkie writes them, or it is damaged", path, ending);
+    }
+    printf("size          %s\n", format_bytes((double)status.st_size, size));
+    return EXIT_GOOD;
+}
+
 /* --- Checkpoints and scenes --- */
 
 static int info_checkpoint(const char *path)
@@ -359,9 +401,12 @@ static int run_info(const tool_arguments *arguments)
     else if (!strcasecmp(ending, "ply") || !strcasecmp(ending, "obj") || !strcasecmp(ending, "stl") ||
              !strcasecmp(ending, "gltf") || !strcasecmp(ending, "glb"))
         code = info_mesh(path);
+    else if (!strcasecmp(ending, "abc") || !strcasecmp(ending, "vdb") || !strcasecmp(ending, "bgeo") ||
+             !strcasecmp(ending, "usda") || !strcasecmp(ending, "basis"))
+        code = info_export(path, ending);
     else
         code = complain("%s: is of an unknown kind; known are folders of runs, .json, .selkie, .ply, .vtp, .skp, "
-                        ".obj, .stl, .gltf and .glb",
+                        ".obj, .stl, .gltf, .glb, .abc, .vdb, .bgeo, .usda and .basis",
                         path);
     free(found);
     return code;
@@ -377,7 +422,7 @@ const tool_command info_command = {
         "Of the folder of a run: how far it is, volume, iterations, warnings and what was written. Of a particle file "
         "(.ply, .vtp, .skp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
         "Of a scene (.json): title and sizes. Of a mesh (.ply, .obj, .stl, .gltf, .glb): triangles, "
-        "whether it is closed, bounds.",
+        "whether it is closed, bounds. Of .abc, .vdb, .bgeo, .usda and .basis: kind and size.",
     .examples = "  selkie info out/dam\n  selkie info out/dam/frames/particles_0010.ply\n",
     .run = run_info,
 };

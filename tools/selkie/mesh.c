@@ -17,6 +17,7 @@ enum {
     mesh_resolution,
     mesh_radius,
     mesh_smoothing,
+    mesh_decimate,
     mesh_frames,
     mesh_attributes,
     mesh_threads,
@@ -61,14 +62,22 @@ static const option_spec mesh_options[] = {
                         .least = 0,
                         .most = 2,
                         .help = "0 = none, 1 = calm water is flat; default mesh.smoothing of the scene"},
+    [mesh_decimate] = {.name = "decimate",
+                       .kind = OPTION_NUMBER,
+                       .value = "D",
+                       .least = 0,
+                       .most = 1,
+                       .help = "fewer triangles where the surface is flat: voxels that it may move, as 0.05; default "
+                               "mesh.decimation of the scene"},
     [mesh_frames] = {.name = "frames",
                      .kind = OPTION_TEXT,
                      .value = "A:B",
                      .help = "only frames A to B; A: and :B leave one end open, a single number is one frame"},
     [mesh_attributes] = {.name = "attributes",
                          .kind = OPTION_FLAG,
-                         .help = "PLY only: also the vorticity, and temperature, material and other numbers of the "
-                                 "particles"},
+                         .help =
+                             "PLY and USD only: also the vorticity, and temperature, material and other numbers of the "
+                             "particles"},
     [mesh_threads] = {.name = "threads",
                       .letter = 'j',
                       .kind = OPTION_INTEGER,
@@ -185,6 +194,8 @@ static int open_run(mesher *m, const run_folder *folder, const option_value *val
         m->scene->mesh.particle_radius = values[mesh_radius].number;
     if (values[mesh_smoothing].given)
         m->scene->mesh.smoothing = values[mesh_smoothing].number;
+    if (values[mesh_decimate].given)
+        m->scene->mesh.decimation = values[mesh_decimate].number;
     return EXIT_GOOD;
 }
 
@@ -248,8 +259,8 @@ static int run_mesh(const tool_arguments *arguments)
                 .threads = (int)values[mesh_threads].integer,
                 .force = values[mesh_force].given,
                 .attributes = values[mesh_attributes].given};
-    if (m.attributes && strcmp(m.ending, "ply"))
-        return complain("--attributes: only PLY files have them, not %s", m.ending);
+    if (m.attributes && strcmp(m.ending, "ply") && strcmp(m.ending, "usda"))
+        return complain("--attributes: only PLY and USD files have them, not %s", m.ending);
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "defs/cut_plane.h"
 #include "progress.h"
 #include "render/film.h"
 #include "render/render_run.h"
@@ -81,7 +82,7 @@ static const option_spec render_options[] = {
                         .least = 0,
                         .most = 1,
                         .help = "3D: motion blur; part of the time between frames that a picture is exposed, 0.5 in "
-                                "most films. Default 0"},
+                                "most films. Default render.shutter of the scene"},
     [render_cut] = {.name = "cut",
                     .kind = OPTION_TEXT,
                     .value = "PLANE",
@@ -97,17 +98,22 @@ static const option_spec render_options[] = {
     [render_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 
-/* 'x>0.5': the normal points to what is left out. */
-static int read_cut(const char *text, double cut[4])
+/* Says which options a run of this dimension does not use. */
+static void note_unused(const run_folder *folder, const option_value *values)
 {
-    const int axis = text[0] - 'x', sign = text[0] && text[1] == '>' ? 1 : text[0] && text[1] == '<' ? -1 : 0;
-    char *end = NULL;
-    const double place = sign ? strtod(text + 2, &end) : 0.0;
-    if (axis < 0 || axis > 2 || !sign || end == text + 2 || *end || !isfinite(place))
-        return complain("--cut '%s' is not a plane such as 'z>0.4' or 'x<1'", text);
-    cut[axis] = sign;
-    cut[3] = sign * place;
-    return EXIT_GOOD;
+    char *path = run_folder_path(folder, "scene.json");
+    selkie_scene *scene = NULL;
+    const int loaded = path && sk_file_exists(path) && selkie_scene_load(path, 0, NULL, &scene, NULL) == SELKIE_OK;
+    free(path);
+    if (!loaded)
+        return; /* the renderer says why */
+    const int flat = scene->domain.dimension == 2;
+    const long long style = values[render_style].given ? values[render_style].integer : 0;
+    selkie_scene_free(scene);
+    if (flat && (values[render_shutter].given || values[render_cut].given || values[render_preview].given))
+        fprintf(stderr, "selkie: note: --shutter, --cut and --preview have no effect on a 2D run\n");
+    if (!flat && style >= SELKIE_STYLE_DYE)
+        fprintf(stderr, "selkie: note: --style %s is for 2D runs; the surface is drawn\n", styles[style]);
 }
 
 static volatile sig_atomic_t stop_signal;
@@ -170,9 +176,12 @@ static int run_render(const tool_arguments *arguments)
     options.force = values[render_force].given;
     options.film = !values[render_no_film].given;
     options.preview = values[render_preview].given;
-    options.shutter = values[render_shutter].number;
-    if (values[render_cut].given && read_cut(values[render_cut].text, options.cut))
-        return EXIT_BAD_INPUT;
+    if (values[render_shutter].given)
+        options.shutter = values[render_shutter].number;
+    double plane[4];
+    if (values[render_cut].given && !sk_cut_plane(values[render_cut].text, plane))
+        return complain("--cut '%s' is not a plane such as 'z>0.4' or 'x<1'", values[render_cut].text);
+    options.cut = values[render_cut].given ? values[render_cut].text : NULL;
 
     /* The folder, and whether a film can be made. */
     run_folder folder = {.lock = -1};
@@ -184,6 +193,7 @@ static int run_render(const tool_arguments *arguments)
         run_folder_close(&folder);
         return code;
     }
+    note_unused(&folder, values);
     if (options.film && !sk_film_possible()) {
         fprintf(stderr, "selkie: note: no film, because the program ffmpeg is missing (apt-get install ffmpeg)\n");
         options.film = 0;
