@@ -115,7 +115,7 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
             flux->body[to] = entry->body;
             flux->at[to] = (size_t)block * SK_BLOCK_CELLS + (size_t)split;
             for (int k = 0; k < WIDE; ++k)
-                flux->values[to][k] = k < modes->rank ? entry->flux[k] : 0.0f;
+                flux->values[to][k] = k < modes->rank && k < SK_POISSON_MODES ? entry->flux[k] : 0.0f;
         }
         if (pass == 1)
             break;

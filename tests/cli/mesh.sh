@@ -29,7 +29,7 @@ cp run/frames/whitewater_0006.ply one.ply
 
 # --- Fewer triangles, still closed; attributes in USD; files of other programs are described
 "$selkie" mesh run --frames 3 --decimate 0.1 --out few -q
-triangles() { "$selkie" info "$1" | sed -n 's/^triangles *\([0-9]*\).*/\1/p'; }
+triangles() { "$selkie" info "$1" | tr -d , | sed -n 's/^triangles *\([0-9]*\).*/\1/p'; }
 all=$(triangles run/surfaces/surface_0003.ply) few=$(triangles few/surface_0003.ply)
 [ "$few" -lt $((all * 3 / 4)) ] && "$selkie" info few/surface_0003.ply | grep -q '^closed *yes' &&
     good "decimated: $few of $all triangles" || bad "decimated: $few of $all: $("$selkie" info few/surface_0003.ply)"

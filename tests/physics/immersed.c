@@ -179,7 +179,7 @@ static void strike(void **state)
     selkie_world_destroy(world);
 }
 
-/* m: how far a bar, clamped at a wall, sinks in 0.5 s in air of a temperature (K). */
+/* m: how far a bar, clamped at a wall, sinks within 0.5 s in air of a temperature (K). */
 static double sag(double air)
 {
     const double h = 0.025, length = 0.3;
@@ -199,11 +199,13 @@ static double sag(double air)
     s.t.scene.heat.air_exchange = 5e5;
     add(&s, "clay", box_shape(0, 0.3, 0, length, 0.4, 0))->temperature = 300.0;
     selkie_world *world = make_world(&s.t);
-    run_until(world, 0.5);
-    selkie_attribute_view x = attribute_of(world, "position");
     double lowest = 1.0;
-    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
-        lowest = fmin(lowest, (double)particle_of(&x, p)[1]);
+    while (selkie_world_time(world) < 0.5) {
+        step_world(world);
+        selkie_attribute_view x = attribute_of(world, "position");
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+            lowest = fmin(lowest, (double)particle_of(&x, p)[1]);
+    }
     print_message("temperatures %g to %g K\n", selkie_world_statistics(world)->temperature_min,
                   selkie_world_statistics(world)->temperature_max);
     selkie_world_destroy(world);
@@ -211,11 +213,11 @@ static double sag(double air)
 }
 
 /* A bar that warms through its softening point slumps; the cold one swings by the twofold of its static deflection,
- * w L^4 / (8 E I) = 0.024 m. */
+ * w L^4 / (8 E I) = 0.024 m, less half a spacing of points, 0.006 m. The period is 0.25 s. */
 static void heat_softens(void **state)
 {
     (void)state;
-    at_most("bar in air of 300 K", "its lowest point under the bar (m)", sag(300.0), 0.07);
+    between("bar in air of 300 K", "its lowest point under the bar (m)", sag(300.0), 0.037, 0.047);
     between("bar in air of 400 K", "its lowest point under the bar (m)", sag(400.0), 0.15, 0.3);
 }
 

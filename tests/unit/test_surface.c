@@ -317,10 +317,10 @@ static void test_values(void **state)
     uint32_t *material = malloc(sizeof *material * c.count);
     for (size_t p = 0; p < c.count; ++p)
         material[p] = c.position[3 * p + 2] > 0.5f ? 3 : 1;
-    const sk_surface_particles cloud = {c.count, c.position, 12, c.velocity, 12};
+    const sk_surface_particles particles = {c.count, c.position, 12, c.velocity, 12};
     const sk_surface_value values[2] = {{"height", c.position + 1, 12, 0}, {"material", material, 4, 1}};
     selkie_error error = {0};
-    assert_int_equal(sk_surface_add_values(&cloud, &options, 2, values, &mesh, &error), SELKIE_OK);
+    assert_int_equal(sk_surface_add_values(&particles, &options, 2, values, &mesh, &error), SELKIE_OK);
     assert_int_equal(mesh.value_count, 5);
     assert_string_equal(mesh.values[4].name, "vorticity_z");
 
@@ -348,10 +348,10 @@ static void test_level_set(void **state)
     const int n = 40;
     cloud c = fill(n, 1.0, in_ball);
     sk_surface_options options = unit_options(n);
-    const sk_surface_particles cloud = {c.count, c.position, 12, c.velocity, 12};
+    const sk_surface_particles particles = {c.count, c.position, 12, c.velocity, 12};
     sk_volume volume;
     selkie_error error = {0};
-    assert_int_equal(sk_surface_volume(&cloud, &options, &volume, &error), SELKIE_OK);
+    assert_int_equal(sk_surface_volume(&particles, &options, &volume, &error), SELKIE_OK);
     double inside = 0.0;
     for (size_t i = 0; i < 512 * volume.block_count; ++i) {
         assert_true(fabsf(volume.surface[i]) <= 1.0001f * volume.background);

@@ -5,9 +5,11 @@
 
 /* --- The attribute --- */
 
-static int has_several(const selkie_scene *scene)
+/* Solids of particles have their own density, and their transfers choose particles by material, also where there is but
+ * one. */
+static int needs_attribute(const selkie_scene *scene)
 {
-    return scene->material_count > 1;
+    return scene->material_count > 1 || (scene->material_count > 0 && sk_scene_has_densities(scene));
 }
 
 static selkie_code add_attribute(sk_step *step, selkie_error *error)
@@ -27,7 +29,7 @@ static double attribute_bytes(const selkie_scene *scene)
 const sk_method sk_method_materials = {
     .name = "materials",
     .needs = SK_NEEDS_PARTICLES,
-    .takes_part = has_several,
+    .takes_part = needs_attribute,
     .create = add_attribute,
     .bytes_per_particle = attribute_bytes,
 };
