@@ -145,7 +145,7 @@ static void kind(schema *s, const sk_field *field)
         bounds(s, field);
         break;
     case SK_FIELD_VECTOR:
-        number_array(s, field, 2, 3);
+        number_array(s, field, field->whole ? 3 : 2, 3);
         break;
     case SK_FIELD_ROTATION:
         number_or_array(s, field, 3, 3);

@@ -69,6 +69,7 @@ typedef struct sk_field {
     unsigned char in_plane;  /* VECTOR, ROTATION: components that leave the plane must be 0 in 2D */
     unsigned char dimension; /* 3 = has a meaning in 3D only, 0 = always */
     unsigned char place;     /* VECTOR: a position, which moves with domain.origin (relative.h) */
+    unsigned char whole;     /* VECTOR: three components in 2D too, such as a colour */
 } sk_field;
 
 struct sk_struct {

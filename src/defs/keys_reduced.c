@@ -69,7 +69,7 @@ const sk_struct sk_excite_struct = {.name = "excitation",
 static const sk_field dye_fields[] = {
     {STRING(selkie_dye_def, name), .doc = "a label"},
     {STRUCT(selkie_dye_def, shape, sk_shape_struct), .required = 1, .doc = "what is inside is dyed"},
-    {ROW(selkie_dye_def, color, SK_FIELD_VECTOR), BETWEEN(0, 1), .initial = {0.78, 0.13, 0.16},
+    {ROW(selkie_dye_def, color, SK_FIELD_VECTOR), BETWEEN(0, 1), .initial = {0.78, 0.13, 0.16}, .whole = 1,
      .doc = "red, green and blue"},
     {NUMBER(selkie_dye_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it dyes what is inside"},
     {NUMBER(selkie_dye_def, end, 0), ANY, .unit = "s",

@@ -254,7 +254,7 @@ static int equal_numbers(const sk_field *field, const void *a, const void *b, in
 {
     const double *x = sk_field_numbers(field, a), *y = sk_field_numbers(field, b);
     for (int i = 0; i < sk_field_components(field); i++) {
-        int outside_plane = dimension == 2 && field->type == SK_FIELD_VECTOR && i == 2;
+        int outside_plane = dimension == 2 && field->type == SK_FIELD_VECTOR && !field->whole && i == 2;
         if (x[i] != y[i] && !outside_plane)
             return 0;
     }

@@ -208,8 +208,9 @@ static selkie_code read_numbers(sk_reader *reader, const sk_field *field, json_o
 
     /* Arrays in 2D may leave out z: 2 of 3 numbers, 4 of 9. */
     size_t count = json_object_array_length(value);
-    int is_short = flat && ((count == 2 && (field->type == SK_FIELD_VECTOR || field->type == SK_FIELD_SCALE)) ||
-                            (count == 4 && field->type == SK_FIELD_MATRIX));
+    int is_short = flat && !field->whole &&
+                   ((count == 2 && (field->type == SK_FIELD_VECTOR || field->type == SK_FIELD_SCALE)) ||
+                    (count == 4 && field->type == SK_FIELD_MATRIX));
     if (field->type == SK_FIELD_NUMBER || (count != (size_t)components && !is_short))
         return wrong_type(reader, field, value);
 

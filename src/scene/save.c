@@ -85,7 +85,7 @@ static void put_array(writer *w, const sk_field *field, const void *base)
 static void put_numbers(writer *w, const sk_field *field, const void *base)
 {
     const double *value = sk_field_numbers(field, base);
-    int count = w->dimension == 2 && field->type == SK_FIELD_VECTOR ? 2 : sk_field_components(field);
+    int count = w->dimension == 2 && field->type == SK_FIELD_VECTOR && !field->whole ? 2 : sk_field_components(field);
     if (field->type == SK_FIELD_NUMBER) {
         put_number(w, value[0]);
         return;

@@ -24,10 +24,18 @@
 #include "methods/sph/sph.h"
 #include "methods/sph/sph_pair_kernels.h"
 
+/* Noise of the curvature stirs drops without viscosity: beside surface tension in N/m XSPH has at least this share. */
+#define TENSION_XSPH 0.1
+
+static double xsph_of(const selkie_scene *scene)
+{
+    return sk_scene_surface_tension(scene) > 0.0 ? fmax(scene->sph.xsph, TENSION_XSPH) : scene->sph.xsph;
+}
+
 static int any_pair_force(const sk_step *step)
 {
     const selkie_sph_def *def = &step->scene->sph;
-    return sk_scene_viscosity(step->scene) > 0.0 || def->xsph > 0.0 ||
+    return sk_scene_viscosity(step->scene) > 0.0 || xsph_of(step->scene) > 0.0 ||
            (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
@@ -43,7 +51,7 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
         .wendland = wendland,
         .inverse_support = (float)(1.0 / sph->support),
         .weight = (float)(factor * sph->volume * sph->kernel_scale),
-        .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
+        .xsph = (float)fmin(xsph_of(scene) * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
     constants.viscous = sk_scene_viscosity(scene) > 0.0 && !sk_sph_viscosity_is_implicit(step);
     constants.viscosity = sk_sph_viscous_shape_of(sph->viscous, sk_scene_viscosity(scene) * kick, sph->support);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
