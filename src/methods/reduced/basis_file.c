@@ -67,7 +67,7 @@ static void list_parts(const sk_basis_header *h, const sk_reduced *reduced, part
     const sk_reduced_spectrum *s = &reduced->spectrum;
     const size_t extra = (size_t)h->extra * sizeof(double), middles = (size_t)h->cells[0] * (size_t)h->cells[1] * extra,
                  nodes = (size_t)(h->cells[0] + 1) * (size_t)(h->cells[1] + 1) * extra, flows = (size_t)h->flows;
-    const part all[PARTS] = {{s->lambda + s->closed, extra},
+    const part all[PARTS] = {{s->lambda ? s->lambda + s->closed : NULL, extra},
                              {s->extra.u, middles},
                              {s->extra.v, middles},
                              {s->extra.omega, middles},
