@@ -12,6 +12,8 @@
 static const float spray_below = 0.15f, bubble_above = 0.80f;
 /* A crest: the angle between motion and outward normal has at least this cosine (Ihmsen et al. 2012, Eq. 7). */
 static const float crest_cosine = 0.6f;
+/* Cells that a particle crosses in a substep. */
+static const float substep_cells = 3.0f;
 
 enum { most_substeps = 4, batch = 128, chunk = 4096, gone = 255 };
 
@@ -181,7 +183,7 @@ SK_VECTOR int move_once(const stepping *s, const substep *step, f4 at, sk_whitew
 static void move_batch(const stepping *s, const substep *steps, int count, sk_whitewater_particle *particles,
                        uint8_t *alive)
 {
-    const float scale = s->dt / (2.0f * s->cell_size);
+    const float scale = s->dt / (substep_cells * s->cell_size);
     int substeps[batch], chosen[batch];
     sk_cloud_place places[batch];
     f4 at[batch];
