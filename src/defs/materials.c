@@ -323,6 +323,22 @@ static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t
     return 0;
 }
 
+/* Notes on what only reduced fluids have. */
+static int reduced_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const selkie_reduced_def *reduced = &scene->reduced;
+    const struct {
+        const char *key;
+        int count;
+    } rows[] = {{"dye", reduced->dye_count}, {"drawn", reduced->drawn_count}, {"excite", reduced->excite_count}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        if (scene->discretization != SELKIE_DISCRETIZATION_REDUCED && rows[r].count > 0 && (*index)-- == 0) {
+            snprintf(buffer, size, "reduced.%s: has an effect with discretization reduced only", rows[r].key);
+            return 1;
+        }
+    return 0;
+}
+
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
@@ -331,7 +347,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         return 1;
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
-        seam_note(scene, &index, buffer, size))
+        seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];
