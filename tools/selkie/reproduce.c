@@ -1,5 +1,6 @@
 /* `selkie reproduce`: simulates the figures of a paper and writes a report. */
 #define _GNU_SOURCE
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,7 +295,9 @@ static void write_figure(const reproduction *work, reproduce_report *report, con
 
 static int write_report(reproduction *work)
 {
-    reproduce_report report = {.folder = work->folder, .quick = work->quick, .threads = work->threads};
+    reproduce_report report = {.folder = work->folder,
+                               .quick = work->quick,
+                               .threads = work->threads > 0 ? work->threads : omp_get_num_procs()};
     int code = open_report(work, &report);
 
     /* Head, introduction and figures. */

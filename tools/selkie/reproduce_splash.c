@@ -23,7 +23,7 @@
         }                                                                                                              \
     }
 #define KEEP "splash.look_ahead=true" /* the default: a run without changes */
-#define FINE "domain.cell_size=0.005", "surface_tension=0.073", NO_SPLASHES
+#define FINE "domain.cell_size=0.005", "particles.per_cell=4", "surface_tension=0.073", NO_SPLASHES
 
 static const reproduce_run runs[] = {
     RUN_3D("dam", "MLFLIP", "splash/dam", KEEP, 3000),
