@@ -98,8 +98,6 @@ static const struct {
     {"take_kinds", 0, 2},
     {"build_rows", 0, 40},
     {"read_rows", 0, 36},
-    {"find_scale", 0, 8},
-    {"start_solve", 0, 28},
     {"turn_and_apply", 0, 40},
     {"advance", 0, 24},
     {"write_solution", 0, 12},

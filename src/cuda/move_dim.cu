@@ -11,6 +11,7 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 #include "cuda/solids_parts.h"
+#include "cuda/sort_parts.h"
 
 enum {
     N = SK_BLOCK_N,
@@ -144,6 +145,7 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
         traveller.own[d] = particle->velocity[d];
     }
     const int gone = sk_travel(a, &traveller, AMONG_OBSTACLES ? sweep_path : nullptr, &met);
+    wrap_position(&step->grid, traveller.x);
     for (int d = 0; d < SELKIE_DIM; d++)
         particle->position[d] = traveller.x[d];
     particle->flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;

@@ -13,8 +13,18 @@ enum {
     PROLONG_HALO = 16,
     TAKE_DOT = 32,
     ARRIVE = 64,
-    WITH_EXCESS = 128
+    WITH_EXCESS = 128,
+    WRAP = 512 /* blocks touch themselves across a periodic axis */
 };
+
+/* WRAP if it holds for a level. */
+static inline __host__ __device__ int wrap_of(const sk_cuda_level *level)
+{
+    int wraps = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        wraps |= level->joined[d] == 1;
+    return wraps ? WRAP : 0;
+}
 
 /* --- Cells of a block --- */
 
@@ -129,6 +139,17 @@ SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags
     locate_halo(level, block, t, flags, own);
 }
 
+/* The halo of a block that touches itself follows its own cells. By all threads of a thread block. */
+SK_DEVICE void wrap_halo(int block, const pair *own, float *x)
+{
+    for (int e = 0; e < EDGES; e++)
+        if (own->edge_tile[e] >= 0 && own->edge[e] / CELLS == block) {
+            const int c = own->edge[e] % CELLS;
+            x[own->edge_tile[e]] = x[sk_tile_index(c % N, c / N % N, c / N / N)];
+        }
+    __syncthreads();
+}
+
 SK_DEVICE void load_right_side(const sk_cuda_level *level, int block, pair *own)
 {
     const float2 b = load_two(level->b + (size_t)block * CELLS + own->at);
@@ -214,6 +235,8 @@ SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *c
 {
     __syncthreads();
     for (int half = 0; half < 4; half++) {
+        if (flags & WRAP)
+            wrap_halo(block, own, s->x);
         const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
         const int c = (red + own->j + own->k) & 1; /* which of the two cells has that colour */
         row chosen;
@@ -231,6 +254,8 @@ SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *c
     const float first = s->x[own->tile], second = s->x[own->tile + 1];
     if (block)
         store_two(level->x + base, first, second);
+    if (flags & RESTRICT && flags & WRAP)
+        wrap_halo(block, own, s->x);
     if (flags & RESTRICT)
         restrict_block(level, coarse, block, t, own, s->x, s->left);
     return (double)own->r[0].b * (double)first + (double)own->r[1].b * (double)second;

@@ -21,12 +21,6 @@ extern "C" {
 
 /* --- Decisions of the iteration --- */
 
-SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial, int count)
-{
-    return solver->norm == SELKIE_NORM_MAX ? find_largest(partial, count) / (double)solver->scale
-                                           : sqrt(add_up(partial, count)) / solver->norm_b;
-}
-
 /* After the cycle: rz, and the direction. */
 SK_DEVICE void decide_direction(sk_cuda_solver *solver)
 {
@@ -278,7 +272,7 @@ SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int fla
             __syncthreads();
             restrict_block(level, level + 1, block, t, &own, s[team].x, s[team].left);
         } else {
-            smooth_block(level, level + 1, block, flags, t, &own, &s[team]);
+            smooth_block(level, level + 1, block, flags | wrap_of(level), t, &own, &s[team]);
         }
         __syncthreads();
     }
@@ -358,13 +352,6 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         decide_length(solver);
 }
 
-/* The norm of a block in the requested kind, from a thread's two values. */
-SK_DEVICE double norm_of(int norm, float first, float second)
-{
-    const double a = fabs((double)first), b = fabs((double)second);
-    return norm == SELKIE_NORM_MAX ? sk_cuda_largest(sk_cuda_largest_of(a, b)) : sk_cuda_sum(a * a + b * b);
-}
-
 static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, sk_cuda_condition handle, int how)
 {
     SK_CUDA_LET_NEXT_START();
@@ -415,14 +402,6 @@ static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
         for (int c = 0; c < 2; c++)
             sk_fold(&solver->high[at + c], &solver->low[at + c]);
     }
-}
-
-/* The scaled right side of a cell. */
-SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
-{
-    return solver->level[0].inverse[at] > 0.0f
-               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
-               : 0.0f;
 }
 
 static __global__ void __launch_bounds__(PAIRS)
@@ -484,44 +463,7 @@ static __global__ void __launch_bounds__(PAIRS)
     }
 }
 
-/* --- Start and end --- */
-
-/* The residual and zero vectors, and whether there is anything to do. */
-static __global__ void __launch_bounds__(PAIRS) start_solve(const sk_step *step, sk_cuda_solver *solver)
-{
-    SK_CUDA_WAIT();
-    const sk_cuda_level *level = &solver->level[0];
-    const int blocks = blocks_of(solver, 0);
-    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
-        const int block = block_of_level(solver, 0, n);
-        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        float r[2];
-        for (int c = 0; c < 2; c++) {
-            r[c] = level->b[at + c] = right_side(step, solver, at + c);
-            level->x[at + c] = solver->high[at + c] = solver->low[at + c] = 0.0f;
-            solver->p[0][at + c] = 0.0f;
-        }
-        const double squares = norm_of(SELKIE_NORM_RELATIVE, r[0], r[1]), left = norm_of(solver->norm, r[0], r[1]);
-        if (threadIdx.x == 0) {
-            solver->partial[0][block] = squares;
-            solver->partial[1][block] = left;
-        }
-    }
-    if (sk_cuda_is_last(&solver->ticket)) {
-        const double squares = add_up(solver->partial[0], solver->block_count);
-        if (threadIdx.x == 0)
-            solver->norm_b = sqrt(squares);
-        __syncthreads();
-        const double residual = residual_of(solver, solver->partial[1], solver->block_count);
-        if (threadIdx.x == 0) {
-            solver->residual = solver->computed = squares > 0.0 ? residual : 0.0;
-            solver->converged = squares == 0.0 || residual <= solver->tolerance;
-            solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
-            solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
-            solver->done = solver->converged || solver->broken;
-        }
-    }
-}
+/* --- The end --- */
 
 /* The solution in the units of the caller; 0 in cells that are no unknowns. */
 static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solver)
@@ -543,7 +485,8 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
 {
     sk_cuda_solver *solver = cuda->solver;
     const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
-    const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
+    const int wrap = wrap_of(&levels.fine), zero = (from_zero ? FROM_ZERO : 0) | wrap,
+              visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
     if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
         SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
@@ -554,7 +497,8 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
             SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
-                      (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
+                      (n == 1 ? zero : wrap) | (n == 1 && !colour ? ARRIVE : 0) |
+                          (colour && n == visits ? RESTRICT : 0),
                       how);
     SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
 
@@ -566,7 +510,7 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
             SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
-                      SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
+                      SWEEP_BACKWARD | wrap | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
                           (depth == 0 && n == 1 ? TAKE_DOT : 0),
                       how);
 }
@@ -622,11 +566,9 @@ static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition hand
 
 void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
 {
-    const sk_step *step = &cuda->device->step;
     (void)host;
     SK_DIM(sk_cuda_prepare_solve)(cuda);
     cuda->condition = 0;
-    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, cuda->solver);
 }
 
 selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int kind, selkie_error *error)
