@@ -28,28 +28,130 @@ static inline __attribute__((always_inline)) float neighbour_sum(const float *co
     return even + odd;
 }
 
-static inline const int32_t *columns_of(const sk_stress_level *level, int32_t row)
+/* Vectors of a group, in single and in double precision. */
+typedef float lanes __attribute__((vector_size(4 * SK_STRESS_GROUP), aligned(4), may_alias));
+typedef double double_lanes __attribute__((vector_size(8 * SK_STRESS_GROUP), aligned(8), may_alias));
+
+/* The same sum for the faces of a group. across_x: the faces lie across x; odd: their first x is odd. */
+static inline __attribute__((always_inline)) lanes group_sum(const float *shared, const int32_t *column, const float *x,
+                                                             int across_x, int odd)
 {
-    return level->column + (size_t)row * SK_STRESS_NEIGHBOURS;
+    lanes sum[2] = {{0.0f}, {0.0f}};
+    int beyond = SK_STRESS_NEIGHBOURS;
+#pragma GCC unroll 16
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        lanes value = *(const lanes *)(const void *)(x + column[m]);
+        if (sk_stress_is_beyond(across_x, odd, m))
+            value[odd ? SK_STRESS_GROUP - 1 : 0] = x[column[beyond++]];
+        sum[m & 1] += shared[m] * value;
+    }
+    return sum[0] + sum[1];
 }
 
-static inline const float *coefficients_of(const sk_stress_level *level, int32_t row)
-{
-    return level->coefficient + (size_t)row * SK_STRESS_NEIGHBOURS;
-}
-
-/* The rows of a colour with shared coefficients, [first, uneven), and the others, [uneven, last). */
+/* The rows of a colour with their shared coefficients, copied so that a loop keeps them in registers. */
 typedef struct colour_rows {
-    int32_t first, uneven, last;
+    sk_stress_colour colour;
+    int across_x;
     float shared[SK_STRESS_NEIGHBOURS], diagonal;
 } colour_rows;
 
 static colour_rows rows_of_colour(const sk_stress_level *level, int k)
 {
     const int a = k / 2;
-    colour_rows rows = {level->colour[k], level->uneven[k], level->colour[k + 1], {0.0f}, level->shared_diagonal[a]};
+    colour_rows rows = {level->colour[k], a == 0, {0.0f}, level->shared_diagonal[a]};
     memcpy(rows.shared, level->shared[a], sizeof rows.shared);
     return rows;
+}
+
+/* Columns of a single, and of the group that begins with a row. */
+static inline const int32_t *single_columns(const sk_stress_level *level, const sk_stress_colour *colour, int32_t row)
+{
+    return level->column + (size_t)(row - colour->singles + colour->columns) * SK_STRESS_NEIGHBOURS;
+}
+
+static inline const int32_t *group_columns(const sk_stress_level *level, const sk_stress_colour *colour, int32_t row)
+{
+    return level->group_column +
+           (size_t)(colour->groups + (row - colour->first) / SK_STRESS_GROUP) * SK_STRESS_GROUP_COLUMNS;
+}
+
+/* What a loop does with the rows of a colour. */
+typedef enum row_work { WORK_SMOOTH, WORK_RESIDUAL } row_work;
+
+static inline __attribute__((always_inline)) void finish_row(const sk_stress_level *level, int32_t row, float diagonal,
+                                                             float inverse, float sum, row_work work)
+{
+    if (work == WORK_SMOOTH)
+        level->x[row] = inverse * (level->b[row] - sum);
+    else
+        level->residual[row] = level->b[row] - sum - diagonal * level->x[row];
+}
+
+static inline __attribute__((always_inline)) void work_on_groups(const sk_stress_level *level, const colour_rows *rows,
+                                                                 int32_t begin, int32_t end, int across_x, int odd,
+                                                                 row_work work)
+{
+    const float diagonal = rows->diagonal, inverse = 1.0f / diagonal, *b = level->b;
+    float *x = level->x, shared[SK_STRESS_NEIGHBOURS];
+    memcpy(shared, rows->shared, sizeof shared);
+    for (int32_t i = begin; i < end; i += SK_STRESS_GROUP) {
+        const int32_t *column = group_columns(level, &rows->colour, i);
+        const lanes rest = *(const lanes *)(const void *)(b + i) - group_sum(shared, column, x, across_x, odd);
+        if (work == WORK_SMOOTH)
+            *(lanes *)(void *)(x + i) = inverse * rest;
+        else
+            *(lanes *)(void *)(level->residual + i) = rest - diagonal * *(const lanes *)(const void *)(x + i);
+    }
+}
+
+/* Rows of groups that one thread takes at once. */
+enum { GROUP_ROWS = 64 * SK_STRESS_GROUP };
+
+/* The rows of groups [begin, end) of one kind: for each the compiler resolves which neighbours lie beyond the row. */
+static inline __attribute__((always_inline)) void work_on_kind(const sk_stress_level *level, const colour_rows *rows,
+                                                               int32_t begin, int32_t end, int odd, row_work work)
+{
+    if (rows->across_x && odd)
+        work_on_groups(level, rows, begin, end, 1, 1, work);
+    else if (rows->across_x)
+        work_on_groups(level, rows, begin, end, 1, 0, work);
+    else if (odd)
+        work_on_groups(level, rows, begin, end, 0, 1, work);
+    else
+        work_on_groups(level, rows, begin, end, 0, 0, work);
+}
+
+static inline int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* All rows of a colour; called by each thread of a team. Rows of a colour are no neighbours, so their order is free. */
+static inline __attribute__((always_inline)) void work_on_colour(const sk_stress_level *level, const colour_rows *rows,
+                                                                 row_work work)
+{
+    const sk_stress_colour *colour = &rows->colour;
+    const float *x = level->x, inverse = 1.0f / rows->diagonal;
+#pragma omp for schedule(static) nowait
+    for (int32_t i = colour->first; i < colour->odd_groups; i += GROUP_ROWS)
+        work_on_kind(level, rows, i, least(i + GROUP_ROWS, colour->odd_groups), 0, work);
+#pragma omp for schedule(static) nowait
+    for (int32_t i = colour->singles; i < colour->uneven; i++) {
+        const float sum = neighbour_sum(rows->shared, single_columns(level, colour, i), x);
+        finish_row(level, i, rows->diagonal, inverse, sum, work);
+    }
+#pragma omp for schedule(static)
+    for (int32_t i = colour->odd_groups; i < colour->singles; i += GROUP_ROWS)
+        work_on_kind(level, rows, i, least(i + GROUP_ROWS, colour->singles), 1, work);
+
+        /* Uneven rows, those in groups once more. */
+#pragma omp for schedule(static)
+    for (int32_t n = colour->own_first; n < colour->own_last; n++) {
+        const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+        const int32_t i = level->own_row[n];
+        finish_row(level, i, level->diagonal[i], level->inverse[i],
+                   neighbour_sum(level->coefficient + entry, level->own_column + entry, x), work);
+    }
 }
 
 /* The order of a Gauss-Seidel sweep over the colours. The first sweep of a cycle starts from x = 0. */
@@ -57,18 +159,9 @@ typedef enum sweep { SWEEP_FROM_ZERO, SWEEP_FORWARD, SWEEP_BACKWARD } sweep;
 
 static void smooth_colour(const sk_stress_level *level, const colour_rows *rows, int threads)
 {
-    float *x = level->x;
-    const float *b = level->b, inverse = 1.0f / rows->diagonal;
     (void)threads; /* in builds without OpenMP */
-#pragma omp parallel num_threads(threads) if (rows->last - rows->first > FEW_ROWS)
-    {
-#pragma omp for schedule(static) nowait
-        for (int32_t i = rows->first; i < rows->uneven; i++)
-            x[i] = inverse * (b[i] - neighbour_sum(rows->shared, columns_of(level, i), x));
-#pragma omp for schedule(static)
-        for (int32_t i = rows->uneven; i < rows->last; i++)
-            x[i] = level->inverse[i] * (b[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x));
-    }
+#pragma omp parallel num_threads(threads) if (rows->colour.last - rows->colour.first > FEW_ROWS)
+    work_on_colour(level, rows, WORK_SMOOTH);
 }
 
 static void smooth(const sk_stress_level *level, int threads, sweep kind)
@@ -78,7 +171,7 @@ static void smooth(const sk_stress_level *level, int threads, sweep kind)
         if (n > 0 || kind != SWEEP_FROM_ZERO)
             smooth_colour(level, &rows, threads);
         else /* all neighbours are 0 */
-            for (int32_t i = rows.first; i < rows.last; i++)
+            for (int32_t i = rows.colour.first; i < rows.colour.last; i++)
                 level->x[i] = level->inverse[i] * level->b[i];
     }
 }
@@ -86,39 +179,44 @@ static void smooth(const sk_stress_level *level, int threads, sweep kind)
 /* The residual after a forward sweep. It is 0 in the last colour, whose rows the sweep has just solved. */
 static void find_residual(const sk_stress_level *level, int threads)
 {
-    const float *x = level->x, *b = level->b;
     (void)threads; /* in builds without OpenMP */
 #pragma omp parallel num_threads(threads) if (level->count > FEW_ROWS)
     for (int k = 0; k + 1 < SK_STRESS_COLOURS; k++) {
         const colour_rows rows = rows_of_colour(level, k);
-#pragma omp for schedule(static) nowait
-        for (int32_t i = rows.first; i < rows.uneven; i++)
-            level->residual[i] = b[i] - rows.diagonal * x[i] - neighbour_sum(rows.shared, columns_of(level, i), x);
-#pragma omp for schedule(static) nowait
-        for (int32_t i = rows.uneven; i < rows.last; i++)
-            level->residual[i] =
-                b[i] - level->diagonal[i] * x[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x);
+        work_on_colour(level, &rows, WORK_RESIDUAL);
     }
-    const int32_t last = level->colour[SK_STRESS_COLOURS - 1];
+    const int32_t last = level->colour[SK_STRESS_COLOURS - 1].first;
     memset(level->residual + last, 0, (size_t)(level->count - last) * sizeof *level->residual);
 }
 
-/* The transposed interpolation, over the number of fine faces of a coarse one. */
-static void restrict_residual(const sk_stress_level *fine, const sk_stress_level *coarse, int threads)
+/* Weights of the transposed interpolation to a coarse face across an axis, over the number of fine faces of a coarse
+ * one, in the order of the children. */
+static void child_weights(int axis, float weight[SK_STRESS_CHILDREN])
 {
     static const float along[3] = {0.25f, 0.5f, 0.25f}, across[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+    const float *x = axis == 0 ? along : across, *y = axis == 1 ? along : across, *z = axis == 2 ? along : across;
+    const int nx = axis == 0 ? 3 : 4, ny = axis == 1 ? 3 : 4, nz = SELKIE_DIM == 2 ? 1 : axis == 2 ? 3 : 4;
+    for (int c = 0, n = 0; c < nz; c++)
+        for (int b = 0; b < ny; b++)
+            for (int a = 0; a < nx; a++, n++)
+                weight[n] = (SELKIE_DIM == 2 ? 1.0f : z[c]) * y[b] * x[a];
+}
+
+static void restrict_residual(const sk_stress_level *fine, const sk_stress_level *coarse, int threads)
+{
+    float weights[SELKIE_DIM][SK_STRESS_CHILDREN];
+    for (int a = 0; a < SELKIE_DIM; a++)
+        child_weights(a, weights[a]);
 #pragma omp parallel for num_threads(threads) schedule(static) if (coarse->count > FEW_ROWS / 4)
     for (int32_t i = 0; i < coarse->count; i++) {
+        /* Four chains of sums: one would wait for each sum. */
         const int32_t *child = fine->child + (size_t)i * SK_STRESS_CHILDREN;
-        const int axis = fine->coarse_axis[i];
-        const float *x = axis == 0 ? along : across, *y = axis == 1 ? along : across, *z = axis == 2 ? along : across;
-        const int nx = axis == 0 ? 3 : 4, ny = axis == 1 ? 3 : 4, nz = SELKIE_DIM == 2 ? 1 : axis == 2 ? 3 : 4;
-        float sum = 0.0f;
-        for (int c = 0, n = 0; c < nz; c++)
-            for (int b = 0; b < ny; b++)
-                for (int a = 0; a < nx; a++, n++)
-                    sum += (SELKIE_DIM == 2 ? 1.0f : z[c]) * y[b] * x[a] * fine->residual[child[n]];
-        coarse->b[i] = sum;
+        const float *weight = weights[fine->coarse_axis[i]];
+        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        for (int n = 0; n < SK_STRESS_CHILDREN; n += 4)
+            for (int m = 0; m < 4; m++)
+                sum[m] += weight[n + m] * fine->residual[child[n + m]];
+        coarse->b[i] = sum[0] + sum[1] + (sum[2] + sum[3]);
         coarse->x[i] = 0.0f;
     }
 }
@@ -190,7 +288,7 @@ static void cycle(const sk_stress_hierarchy *hierarchy, int at)
 /* --- Conjugate gradients --- */
 
 typedef struct vectors {
-    double *x, *r, *p, *q; /* [count + 1]; the last stays 0 */
+    double *x, *r, *p, *q; /* [count + 1]; the last stays 0, and a value before the first */
     double *partial;
 } vectors;
 
@@ -223,19 +321,73 @@ static inline __attribute__((always_inline)) double double_sum(const float *coef
     return even + odd;
 }
 
+static inline __attribute__((always_inline)) double_lanes double_group_sum(const float *shared, const int32_t *column,
+                                                                           const double *x, int across_x, int odd)
+{
+    double_lanes sum[2] = {{0.0}, {0.0}};
+    int beyond = SK_STRESS_NEIGHBOURS;
+#pragma GCC unroll 16
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        double_lanes value = *(const double_lanes *)(const void *)(x + column[m]);
+        if (sk_stress_is_beyond(across_x, odd, m))
+            value[odd ? SK_STRESS_GROUP - 1 : 0] = x[column[beyond++]];
+        sum[m & 1] += (double)shared[m] * value;
+    }
+    return sum[0] + sum[1];
+}
+
+/* result = A x in the groups [begin, end) of a colour. */
+static inline __attribute__((always_inline)) void multiply_groups(const sk_stress_level *level, const colour_rows *rows,
+                                                                  int32_t begin, int32_t end, int across_x, int odd,
+                                                                  const double *x, double *result)
+{
+    float shared[SK_STRESS_NEIGHBOURS];
+    memcpy(shared, rows->shared, sizeof shared);
+    for (int32_t i = begin; i < end; i += SK_STRESS_GROUP) {
+        const int32_t *column = group_columns(level, &rows->colour, i);
+        *(double_lanes *)(void *)(result + i) = (double)rows->diagonal * *(const double_lanes *)(const void *)(x + i) +
+                                                double_group_sum(shared, column, x, across_x, odd);
+    }
+}
+
+static void multiply_colour(const sk_stress_level *level, const colour_rows *rows, const double *x, double *result)
+{
+    const sk_stress_colour *colour = &rows->colour;
+#pragma omp for schedule(static) nowait
+    for (int32_t i = colour->first; i < colour->odd_groups; i += GROUP_ROWS) {
+        const int32_t end = least(i + GROUP_ROWS, colour->odd_groups);
+        if (rows->across_x)
+            multiply_groups(level, rows, i, end, 1, 0, x, result);
+        else
+            multiply_groups(level, rows, i, end, 0, 0, x, result);
+    }
+#pragma omp for schedule(static) nowait
+    for (int32_t i = colour->singles; i < colour->uneven; i++)
+        result[i] = (double)rows->diagonal * x[i] + double_sum(rows->shared, single_columns(level, colour, i), x);
+#pragma omp for schedule(static)
+    for (int32_t i = colour->odd_groups; i < colour->singles; i += GROUP_ROWS) {
+        const int32_t end = least(i + GROUP_ROWS, colour->singles);
+        if (rows->across_x)
+            multiply_groups(level, rows, i, end, 1, 1, x, result);
+        else
+            multiply_groups(level, rows, i, end, 0, 1, x, result);
+    }
+#pragma omp for schedule(static)
+    for (int32_t n = colour->own_first; n < colour->own_last; n++) {
+        const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+        const int32_t i = level->own_row[n];
+        result[i] =
+            (double)level->diagonal[i] * x[i] + double_sum(level->coefficient + entry, level->own_column + entry, x);
+    }
+}
+
 static void multiply(const sk_stress_hierarchy *hierarchy, const double *x, double *result)
 {
     const sk_stress_level *level = &hierarchy->levels[0];
 #pragma omp parallel num_threads(hierarchy->threads)
     for (int k = 0; k < SK_STRESS_COLOURS; k++) {
         const colour_rows rows = rows_of_colour(level, k);
-#pragma omp for schedule(static) nowait
-        for (int32_t i = rows.first; i < rows.uneven; i++)
-            result[i] = (double)rows.diagonal * x[i] + double_sum(rows.shared, columns_of(level, i), x);
-#pragma omp for schedule(static) nowait
-        for (int32_t i = rows.uneven; i < rows.last; i++)
-            result[i] =
-                (double)level->diagonal[i] * x[i] + double_sum(coefficients_of(level, i), columns_of(level, i), x);
+        multiply_colour(level, &rows, x, result);
     }
 }
 
@@ -293,6 +445,25 @@ static void solve(const sk_stress_hierarchy *hierarchy, vectors *v, const sk_str
 
 /* --- In and out --- */
 
+/* Sum of coefficient x given velocity of the neighbours of a face. */
+static double given_beside(const sk_stress_system *system, const sk_stress_level *level, int block, const int at[3],
+                           int a, int32_t row)
+{
+    size_t places[SK_STRESS_NEIGHBOURS];
+    const float *coefficient = NULL;
+    double sum = 0.0;
+    sk_stress_places(level->neighbours, block, at, a, places);
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        const int component = sk_stress_component(a, m);
+        if (!system->fixed[component][places[m]])
+            continue;
+        if (!coefficient)
+            coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, row), row);
+        sum += (double)coefficient[m] * (double)system->velocity[component][places[m]];
+    }
+    return sum;
+}
+
 /* The right side of a block's rows into r, the start into x. */
 static void load_block(const sk_stress_system *system, const sk_stress_level *level, const float *source, int block,
                        vectors *v)
@@ -307,19 +478,13 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
             double right = mass > 0.0f ? (double)mass * (double)system->target[a][here] : 0.0;
 
             /* Given velocities beside the face, and the source of the cells beside it. */
-            int at[3] = {0, 0, 0};
-            size_t places[SK_STRESS_NEIGHBOURS];
-            for (int d = 0; d < SELKIE_DIM; d++)
-                at[d] = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
-            sk_stress_places(level->neighbours, block, at, a, places);
-            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
-                const int component = sk_stress_component(a, m);
-                if (system->fixed[component][places[m]])
-                    right -= (double)level->coefficient[(size_t)number * SK_STRESS_NEIGHBOURS + (size_t)m] *
-                             (double)system->velocity[component][places[m]];
-            }
+            int at[3];
+            sk_stress_cell(c, at);
+            if (level->near_given[block])
+                right -= given_beside(system, level, block, at, a, number);
+            at[a]--;
             if (source)
-                right -= (double)(source[here] - source[places[0]]);
+                right -= (double)(source[here] - source[sk_stress_place(level->neighbours, block, at)]);
             v->r[number] = right;
             v->x[number] = start == start ? (double)start : 0.0;
         }
@@ -400,9 +565,9 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 
     double **pieces[4] = {&v.x, &v.r, &v.p, &v.q};
     for (int n = 0; n < 4; n++) {
-        SK_TRY(sk_arena_take(options->arena, ((size_t)level->count + 1) * sizeof(double), "viscosity",
-                             (void **)pieces[n], error));
-        memset(*pieces[n], 0, ((size_t)level->count + 1) * sizeof(double));
+        SK_STRESS_TAKE(options->arena, *pieces[n], (size_t)level->count + 2);
+        memset(*pieces[n], 0, ((size_t)level->count + 2) * sizeof(double));
+        ++*pieces[n];
     }
     SK_TRY(sk_arena_take(options->arena, ((size_t)level->count / CHUNK + 1) * sizeof(double), "viscosity",
                          (void **)&v.partial, error));

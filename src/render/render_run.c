@@ -44,6 +44,7 @@ typedef struct run_renderer {
     sk_picture_options picture;
     sk_file_list frames;
     sk_table *bodies; /* bodies.csv, NULL where there is none */
+    sk_table *steps;  /* stats.csv of a run with changes, or NULL */
     sk_picture_body *poses;
 } run_renderer;
 
@@ -141,22 +142,15 @@ static int up_to_date(const run_renderer *r, const char *particles, const char *
            height == wanted_height;
 }
 
-/* The step of a frame, from the table of the bodies; -1 if it is not there. */
-static int64_t step_of_frame(const run_renderer *r, int64_t frame)
-{
-    const double *frames = r->bodies ? sk_table_column(r->bodies, "frame") : NULL,
-                 *steps = r->bodies ? sk_table_column(r->bodies, "step") : NULL;
-    for (int64_t row = 0; frames && steps && row < r->bodies->row_count; ++row)
-        if (frames[row] == (double)frame)
-            return (int64_t)steps[row];
-    return -1;
-}
-
-/* Bodies and obstacles that came or went before a frame. Frames are drawn in their order. */
-static selkie_code change_solids(run_renderer *r, int64_t frame, selkie_error *error)
+/* Bodies and obstacles that came, moved or went before a frame. Frames are drawn in their order. */
+static selkie_code change_solids(run_renderer *r, double time, selkie_error *error)
 {
     int changed;
-    SK_TRY(sk_scene_change_solids(r->scene, step_of_frame(r, frame), &changed, error));
+    sk_step_times times = {0};
+    if (r->steps)
+        times =
+            (sk_step_times){r->steps->row_count, sk_table_column(r->steps, "step"), sk_table_column(r->steps, "time")};
+    SK_TRY(sk_scene_change_solids(r->scene, sk_step_at(&times, time), &times, &changed, error));
     if (!changed)
         return SELKIE_OK;
     sk_stage_destroy(r->stage);
@@ -265,6 +259,29 @@ static selkie_code read_dye(const run_renderer *r, const sk_numbered_file *file,
     return sk_picture_read(path, path, NULL, dye, error);
 }
 
+static sk_picture_particles particles_of(const sk_particles_data *data, const selkie_scene *scene)
+{
+    double coldest, warmest;
+    sk_scene_temperatures(scene, &coldest, &warmest);
+    return (sk_picture_particles){.count = (size_t)data->count,
+                                  .position = data->position,
+                                  .position_stride = 12,
+                                  .velocity = data->velocity,
+                                  .velocity_stride = 12,
+                                  .role = data->role,
+                                  .role_stride = 4,
+                                  .material = data->material,
+                                  .material_stride = 4,
+                                  .stress = data->stress,
+                                  .stress_stride = 4,
+                                  .plastic_strain = data->plastic_strain,
+                                  .plastic_strain_stride = 4,
+                                  .temperature = data->temperature,
+                                  .liquid_fraction = data->liquid_fraction,
+                                  .coldest = (float)coldest,
+                                  .warmest = (float)warmest};
+}
+
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
@@ -276,31 +293,15 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
         sk_particles_data_free(data);
         return appended;
     }
-    double coldest, warmest;
-    sk_scene_temperatures(r->scene, &coldest, &warmest);
-    sk_picture_particles particles = {.count = (size_t)data->count,
-                                      .position = data->position,
-                                      .position_stride = 12,
-                                      .velocity = data->velocity,
-                                      .velocity_stride = 12,
-                                      .role = data->role,
-                                      .role_stride = 4,
-                                      .material = data->material,
-                                      .material_stride = 4,
-                                      .stress = data->stress,
-                                      .stress_stride = 4,
-                                      .plastic_strain = data->plastic_strain,
-                                      .plastic_strain_stride = 4,
-                                      .temperature = data->temperature,
-                                      .liquid_fraction = data->liquid_fraction,
-                                      .coldest = (float)coldest,
-                                      .warmest = (float)warmest};
+    const sk_picture_particles particles = particles_of(data, r->scene);
     sk_picture_options options = r->picture;
     options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
+    selkie_code found = change_solids(r, options.time, error);
     place_bodies(r, file->number, &options);
     sk_particles_data *foam = NULL;
     sk_picture_foam whitewater = {0};
-    selkie_code found = read_foam(r, file, &foam, error);
+    if (!found)
+        found = read_foam(r, file, &foam, error);
     if (found) {
         sk_particles_data_free(data);
         return found;
@@ -359,10 +360,8 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         double start = sk_wall_ms();
         int skip;
         SK_TRY(is_drawn(r, file, path, &skip, error));
-        if (!skip) {
-            SK_TRY(change_solids(r, file->number, error));
+        if (!skip)
             SK_TRY(draw_frame(r, file, path, error));
-        }
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};
         SK_TRY(report(r, &progress, error));
     }
@@ -431,6 +430,11 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         if (!r->poses)
             return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, most_bodies);
     }
+    if (r->scene->change_count) {
+        SK_TRY(join_path(path, r->folder, "stats.csv", error));
+        if (sk_file_exists(path))
+            SK_TRY(sk_table_read(path, &r->steps, error));
+    }
 
     /* Stage and options. */
     SK_TRY(sk_stage_create(r->scene, &r->stage, error));
@@ -471,6 +475,7 @@ selkie_code sk_render_run(const char *folder, const sk_render_run_options *optio
     sk_stage_destroy(r.stage);
     sk_file_list_free(&r.frames);
     sk_table_free(r.bodies);
+    sk_table_free(r.steps);
     sk_release(NULL, r.poses);
     selkie_scene_free(r.scene);
     return code;

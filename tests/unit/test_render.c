@@ -33,6 +33,7 @@ typedef struct stand {
     selkie_liquid_def liquid;
     size_t count;
     float *position, *velocity;
+    uint32_t *material; /* NULL = all of the first */
 } stand;
 
 static void stand_fill(stand *s, int dimension)
@@ -104,6 +105,7 @@ static void stand_free(stand *s)
 {
     free(s->position);
     free(s->velocity);
+    free(s->material);
     free(s);
 }
 
@@ -134,7 +136,9 @@ static sk_image draw(const stand *s, const sk_picture_options *options)
                                       .position = s->position,
                                       .position_stride = 12,
                                       .velocity = s->velocity,
-                                      .velocity_stride = 12};
+                                      .velocity_stride = 12,
+                                      .material = s->material,
+                                      .material_stride = 4};
     must(sk_picture_draw(stage, &particles, options, &image, &error), &error);
     sk_stage_destroy(stage);
     assert_non_null(image.pixels);
@@ -199,6 +203,40 @@ static void test_surface_picture(void **state)
     check_picture(s, small_options(s));
     stand_free(s);
 }
+
+#if SELKIE_HAVE_EMBREE
+/* Elastoplastic points beside liquid are not water: a half of the tank has the colour of its material. With a shutter
+ * they move. */
+static void test_points_beside_liquid(void **state)
+{
+    (void)state;
+    stand *s = stand_create(3);
+    selkie_material_def materials[2];
+    sk_picture_options options = small_options(s);
+    size_t red[3];
+    for (int m = 0; m < 2; ++m) {
+        selkie_material_defaults(&materials[m]);
+        materials[m].name = m ? "clay" : "water";
+    }
+    s->liquid.material = "water";
+    s->scene.materials = materials;
+    s->scene.material_count = 2;
+    s->scene.obstacle_count = 0;
+    s->material = calloc(s->count, sizeof *s->material);
+    for (size_t i = 0; i < s->count; ++i)
+        s->material[i] = s->position[3 * i] < 0.5f;
+    for (int n = 0; n < 3; ++n) {
+        materials[1].kind = n ? SELKIE_MATERIAL_ELASTOPLASTIC : SELKIE_MATERIAL_LIQUID;
+        options.shutter = n == 2 ? 0.02 : 0.0;
+        sk_image image = draw(s, &options);
+        red[n] = red_pixels(&image);
+        sk_image_free(&image);
+    }
+    assert_true(red[1] > red[0] + 192 * 108 / 20);
+    assert_true(red[2] > red[0] + 192 * 108 / 20);
+    stand_free(s);
+}
+#endif
 
 static void test_particles_picture(void **state)
 {
@@ -696,6 +734,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface_picture),
+#if SELKIE_HAVE_EMBREE
+        cmocka_unit_test(test_points_beside_liquid),
+#endif
         cmocka_unit_test(test_particles_picture),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_periodic_picture),

@@ -98,7 +98,8 @@ static int in_domain(const sk_step *step, const float position[3])
 {
     int inside = 1;
     for (int d = 0; d < step->dimension; d++)
-        inside &= position[d] > step->grid.low[d] && position[d] < step->grid.high[d];
+        inside &=
+            (step->grid.periodic >> d & 1) || (position[d] > step->grid.low[d] && position[d] < step->grid.high[d]);
     return inside;
 }
 
@@ -109,6 +110,7 @@ static int stays_in_air(const sk_step *step, const sk_splashes *s, const sk_part
     const float time = (float)s->model.duration;
     for (int d = 0; d < 3; d++)
         position[d] = from->position[d] + time * (velocity[d] + 0.5f * time * (float)step->scene->gravity[d]);
+    sk_grid_wrap(&step->grid, position);
     return in_domain(step, position) && kind_at(step, position) == SK_CELL_AIR;
 }
 
@@ -229,6 +231,7 @@ static int fly(const sk_step *step, const sk_splashes *s, sk_particle *droplet, 
     for (int d = 0; d < 3; d++)
         position[d] = droplet->position[d] + (d < step->dimension ? dt * droplet->velocity[d] : 0.0f);
     *age += dt;
+    sk_grid_wrap(&step->grid, position);
     if (!in_domain(step, position) || kind_at(step, position) == SK_CELL_SOLID)
         return 0;
     memcpy(droplet->position, position, sizeof position);
