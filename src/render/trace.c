@@ -202,7 +202,9 @@ static selkie_code add_solids(sk_tracer *t, const sk_picture_particles *particle
     return embree_failed(t, error);
 }
 
-static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
+/* Balls are left out or drawn whole: cut ones would need lids. */
+static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles, const sk_picture_options *options,
+                             selkie_error *error)
 {
     t->ball = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball);
     t->ball_speed = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball_speed);
@@ -213,7 +215,7 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
     for (size_t i = 0; i < particles->count; ++i) {
         const float *x = sk_particle_position(particles, i);
         float speed = sk_particle_value(particles, i, 3, t->color);
-        if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]))
+        if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]) || sk_picture_cuts(options, x))
             continue;
         memcpy(t->ball[count], x, 12);
         t->ball[count][3] = 0.55f * (float)t->stage->spacing;
@@ -411,7 +413,7 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     set_liquid(&t, stage->scene->render.liquid);
     selkie_code code = add_solids(&t, particles, options, error);
     if (!code)
-        code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
+        code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, options, error)
                                                         : make_mesh(&t, particles, options->shutter, error);
     if (!code)
         code = sk_trace_light_floor(&t, error);
