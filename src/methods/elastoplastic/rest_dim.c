@@ -50,7 +50,7 @@ static void add_mean_push(float (*push)[TILE], float spacing, const float mean[S
 /* Weight of bond n, 0 in lanes without that bond. */
 INLINE f4 weight_of(int n, lane_bits bonds)
 {
-    return sk_choose((sk_lane_mask)((bonds & (1u << n)) != 0), sk_four(SK_DIM(sk_rest_weight)(n)), sk_four(0.0f));
+    return sk_choose((sk_lane_mask)((bonds & (1u << n)) != 0), fl_splat(SK_DIM(sk_rest_weight)(n)), fl_splat(0.0f));
 }
 
 /* --- Sums over the bonds of points inside a body ---
@@ -73,7 +73,7 @@ static const float edge = SK_REST_ACROSS_EDGES;
 /* before + e (low + high), and e (high - low) added to it. */
 INLINE f4 smooth_of(f4 low, f4 middle, f4 high)
 {
-    return f4_multiply_add(sk_four(edge), low + high, middle);
+    return f4_multiply_add(fl_splat(edge), low + high, middle);
 }
 
 INLINE f4 rise_of(f4 low, f4 high)
@@ -223,8 +223,8 @@ static void centre_tile(float (*tile)[TILE], const sk_rest_shape *rest, int bric
             const float z = (float)(row / SK_BRICK_TILE_N - 1 - (site >> (2 * SK_BRICK_LOG)));
             const float start = f[1] * y + (SELKIE_DIM == 3 ? f[2] * z : 0.0f);
             float *to = tile[d] + SK_BRICK_TILE_N * row;
-            f4_store(to, f4_load(to) - from - sk_scaled_add(f[0], first, sk_four(start)));
-            f4_store(to + SK_LANES, f4_load(to + SK_LANES) - from - sk_scaled_add(f[0], second, sk_four(start)));
+            f4_store(to, f4_load(to) - from - sk_scaled_add(f[0], first, fl_splat(start)));
+            f4_store(to + SK_LANES, f4_load(to + SK_LANES) - from - sk_scaled_add(f[0], second, fl_splat(start)));
             for (int n = 2 * SK_LANES; n < SK_BRICK_TILE_N; n++)
                 to[n] = to[n] - from - (f[0] * x[n] + start);
         }
@@ -247,8 +247,8 @@ INLINE void fit_inside(const stress_frame *frame, size_t local, f4 *deformation)
     const float factor = frame->per_spacing / SK_REST_MOMENT;
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++)
-            deformation[SELKIE_DIM * i + j] = f4_multiply_add(sk_four(factor), f4_load(frame->rises[i][j] + local),
-                                                              sk_four(frame->mean[SELKIE_DIM * i + j]));
+            deformation[SELKIE_DIM * i + j] = f4_multiply_add(fl_splat(factor), f4_load(frame->rises[i][j] + local),
+                                                              fl_splat(frame->mean[SELKIE_DIM * i + j]));
 }
 
 /* F - 1 of four points. */
@@ -256,7 +256,7 @@ INLINE void fit(const stress_frame *frame, int t, lane_bits bonds, const f4 *inv
 {
     f4 moment[SK_REST_MATRIX], own[SELKIE_DIM];
     for (int k = 0; k < SK_REST_MATRIX; k++)
-        moment[k] = sk_four(0.0f);
+        moment[k] = fl_splat(0.0f);
     for (int d = 0; d < SELKIE_DIM; d++)
         own[d] = f4_load(frame->tile[d] + t);
     UNROLL
@@ -274,12 +274,12 @@ INLINE void fit(const stress_frame *frame, int t, lane_bits bonds, const f4 *inv
     }
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
-            f4 sum = sk_four(0.0f);
+            f4 sum = fl_splat(0.0f);
             for (int k = 0; k < SELKIE_DIM; k++)
                 sum += moment[SELKIE_DIM * i + k] * inverse[SELKIE_DIM * k + j];
             deformation[SELKIE_DIM * i + j] =
                 sk_scaled_add(frame->per_spacing, sum,
-                              sk_choose(inverse[0] != 0.0f, sk_four(frame->mean[SELKIE_DIM * i + j]), sk_four(0.0f)));
+                              sk_choose(inverse[0] != 0.0f, fl_splat(frame->mean[SELKIE_DIM * i + j]), fl_splat(0.0f)));
         }
 }
 
@@ -295,7 +295,7 @@ INLINE f4 product_entry(const f4 *a, const f4 *b, int i, int j)
 INLINE f4 invert(const f4 *a, f4 *inverse)
 {
 #if SELKIE_DIM == 2
-    const f4 determinant = a[0] * a[3] - a[1] * a[2], scale = 1.0f / sk_larger(determinant, sk_four(0.01f));
+    const f4 determinant = a[0] * a[3] - a[1] * a[2], scale = 1.0f / sk_larger(determinant, fl_splat(0.01f));
     inverse[0] = scale * a[3];
     inverse[1] = -scale * a[1];
     inverse[2] = -scale * a[2];
@@ -303,7 +303,7 @@ INLINE f4 invert(const f4 *a, f4 *inverse)
 #else
     const f4 c0 = a[4] * a[8] - a[5] * a[7], c1 = a[5] * a[6] - a[3] * a[8], c2 = a[3] * a[7] - a[4] * a[6];
     const f4 determinant = a[0] * c0 + a[1] * c1 + a[2] * c2;
-    const f4 scale = 1.0f / sk_larger(determinant, sk_four(0.01f));
+    const f4 scale = 1.0f / sk_larger(determinant, fl_splat(0.01f));
     inverse[0] = scale * c0;
     inverse[1] = scale * (a[2] * a[7] - a[1] * a[8]);
     inverse[2] = scale * (a[1] * a[5] - a[2] * a[4]);
@@ -321,7 +321,7 @@ INLINE f4 invert(const f4 *a, f4 *inverse)
 INLINE f4 soften(const sk_rest_material *material, f4 strain)
 {
     if (material->yield < 0.0f)
-        return sk_four(1.0f);
+        return fl_splat(1.0f);
     const f4 stress = material->yield + material->hardening * strain;
     return (stress + 0.02f * material->shear) / (stress + material->shear * (strain + 0.02f));
 }
@@ -400,7 +400,7 @@ typedef struct lane_sums {
 INLINE void add_sums(const sk_elastic_group *group, f4 determinant, lane_bits bonds, lane_sums *sums)
 {
     const sk_lane_mask busy = (sk_lane_mask)(bonds != 0);
-    const f4 zero = sk_four(0.0f);
+    const f4 zero = fl_splat(0.0f);
     sums->energy += sk_doubles(sk_choose(busy, group->energy, zero));
     sums->work += sk_doubles(sk_choose(busy, group->work, zero));
     sums->volume += sk_doubles(sk_choose(busy, determinant, zero));
@@ -575,7 +575,7 @@ INLINE void pull_inside(const bond_frame *frame, int t, size_t local, f4 *accele
 {
     const float own_weight = 1.0f / edge;
     const f4 stiffness = f4_load(frame->push[SK_REST_MATRIX] + t), around = f4_load(frame->stiffness + local);
-    f4 weights = sk_four(-own_weight), row = sk_four(own_weight);
+    f4 weights = fl_splat(-own_weight), row = fl_splat(own_weight);
     for (int d = 0; d < SELKIE_DIM; d++)
         row *= 1.0f + 2.0f * edge;
     weights += row;
@@ -593,7 +593,7 @@ INLINE void pull(const bond_frame *frame, int t, lane_bits bonds, f4 *accelerati
     f4 own[SELKIE_DIM], stretch[SELKIE_DIM], lean[SELKIE_DIM];
     for (int d = 0; d < SELKIE_DIM; d++) {
         own[d] = f4_load(frame->position[d] + t);
-        acceleration[d] = stretch[d] = lean[d] = sk_four(0.0f);
+        acceleration[d] = stretch[d] = lean[d] = fl_splat(0.0f);
     }
     UNROLL
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
