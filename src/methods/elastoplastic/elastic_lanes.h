@@ -65,6 +65,18 @@ SK_LANES_INLINE f4 fl_high(fl a)
 }
 #endif
 
+typedef float fl_memory __attribute__((vector_size(4 * SK_LANES_COUNT), aligned(4)));
+
+SK_LANES_INLINE fl fl_load(const float *from)
+{
+    return *(const fl_memory *)from;
+}
+
+SK_LANES_INLINE void fl_store(float *to, fl value)
+{
+    *(fl_memory *)to = value;
+}
+
 SK_LANES_INLINE fl fl_multiply_add(fl a, fl b, fl c)
 {
 #if SK_LANES_COUNT == 4

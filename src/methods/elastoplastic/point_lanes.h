@@ -148,7 +148,7 @@ SK_LANES_INLINE void sk_store_number(float *to, const sk_point_rows *rows, fl va
 {
     float *first = to + rows->at[0];
     if (rows->count == SK_LANES) {
-        memcpy(first, &values, sizeof values);
+        fl_store(first, values);
         return;
     }
     for (int l = 0; l < rows->count; l++)
