@@ -35,7 +35,7 @@ static void load_tile(const sk_rest_shape *rest, int brick, const float *values,
             for (int c = 0; c < components; c++, to += TILE) {
                 to[0] = low[SK_LANES * c];
                 fl_store(to + 1, fl_load(first + middle + SK_LANES * c));
-                if (SK_LANES < SK_BRICK_N)
+                if ((int)SK_LANES < (int)SK_BRICK_N)
                     fl_store(to + 1 + SK_LANES, fl_load(last + middle + SK_LANES * c));
                 to[SK_BRICK_N + 1] = high[SK_LANES * c];
             }
