@@ -450,24 +450,48 @@ static double given_beside(const sk_stress_system *system, const sk_stress_level
                            int a, int32_t row)
 {
     size_t places[SK_STRESS_NEIGHBOURS];
-    const float *coefficient = NULL;
+    const float *coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, row), row);
     double sum = 0.0;
     sk_stress_places(level->neighbours, block, at, a, places);
     for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
         const int component = sk_stress_component(a, m);
-        if (!system->fixed[component][places[m]])
-            continue;
-        if (!coefficient)
-            coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, row), row);
-        sum += (double)coefficient[m] * (double)system->velocity[component][places[m]];
+        if (system->fixed[component][places[m]])
+            sum += (double)coefficient[m] * (double)system->velocity[component][places[m]];
     }
     return sum;
+}
+
+/* 1 = a cell, or one of those around it, has a given face. */
+typedef struct given_cells {
+    uint8_t around[SK_BLOCK_CELLS];
+} given_cells;
+
+/* Marks the cells of a block with a given face in or beside them. */
+static void mark_given(const sk_stress_system *system, const sk_stress_level *level, int block, given_cells *given)
+{
+    const int low = level->near_given[block] ? -1 : SK_BLOCK_N + 1;
+    memset(given, 0, sizeof *given);
+    for (int k = SELKIE_DIM == 3 ? low : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
+        for (int j = low; j <= SK_BLOCK_N; j++)
+            for (int i = low; i <= SK_BLOCK_N; i++) {
+                const size_t place = sk_stress_place(level->neighbours, block, (const int[3]){i, j, k});
+                int any = 0;
+                for (int a = 0; a < SELKIE_DIM; a++)
+                    any |= system->fixed[a][place];
+                for (int n = 0; n < SK_NEIGHBOURS && any; n++) {
+                    const int x = i + n % 3 - 1, y = j + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? k + n / 9 - 1 : 0;
+                    if (((x | y | z) & ~SK_BLOCK_MASK) == 0)
+                        given->around[x | y << SK_BLOCK_LOG | z << 2 * SK_BLOCK_LOG] = 1;
+                }
+            }
 }
 
 /* The right side of a block's rows into r, the start into x. */
 static void load_block(const sk_stress_system *system, const sk_stress_level *level, const float *source, int block,
                        vectors *v)
 {
+    given_cells given;
+    mark_given(system, level, block, &given);
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
@@ -480,7 +504,7 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
             /* Given velocities beside the face, and the source of the cells beside it. */
             int at[3];
             sk_stress_cell(c, at);
-            if (level->near_given[block])
+            if (given.around[c])
                 right -= given_beside(system, level, block, at, a, number);
             at[a]--;
             if (source)
