@@ -60,9 +60,36 @@ static int is_near_period(int32_t block, int32_t period)
     return block >= -1 && block * SK_BLOCK_N <= period + 1;
 }
 
-/* The coarse blocks that the kernels of a fine block's weights reach: two fine cells beyond it. Along an axis with a
- * period (coarse cells), also those that its images reach. */
-static void add_coarse_blocks(block_table *table, const int32_t fine[4], const int32_t period[3])
+/* The cells of a block with mass or stress: first and last along each axis; last < first if there are none. */
+typedef struct extent {
+    int first[3], last[3];
+} extent;
+
+static extent extent_of(const sk_stress_level *level, int block)
+{
+    extent e = {{SK_BLOCK_N, SK_BLOCK_N, SELKIE_DIM == 3 ? SK_BLOCK_N : 0}, {-1, -1, SELKIE_DIM == 3 ? -1 : 0}};
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        float weight = level->bulk ? level->bulk[here] : 0.0f;
+        int at[3];
+        for (int d = 0; d < 3; d++) {
+            weight += d < SELKIE_DIM ? level->mass[d][here] + level->normal[d][here] : 0.0f;
+            weight += level->shear[d] && (SELKIE_DIM == 3 || d == 2) ? level->shear[d][here] : 0.0f;
+        }
+        if (!(weight > 0.0f))
+            continue;
+        sk_stress_cell(c, at);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            e.first[d] = at[d] < e.first[d] ? at[d] : e.first[d];
+            e.last[d] = at[d] > e.last[d] ? at[d] : e.last[d];
+        }
+    }
+    return e;
+}
+
+/* The coarse blocks that the weights of a fine block reach, and the faces beside them: two fine cells before its
+ * liquid, three after it. Along an axis with a period (coarse cells), also those that its images reach. */
+static void add_coarse_blocks(block_table *table, const int32_t fine[4], const extent *liquid, const int32_t period[3])
 {
     int32_t first[3] = {0, 0, 0}, last[3] = {0, 0, 0}, images[3] = {0, 0, 0}, image[3];
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -72,8 +99,8 @@ static void add_coarse_blocks(block_table *table, const int32_t fine[4], const i
             for (image[0] = -images[0]; image[0] <= images[0]; image[0]++) {
                 for (int d = 0; d < SELKIE_DIM; d++) {
                     const int32_t low = fine[d] * SK_BLOCK_N + 2 * image[d] * period[d];
-                    first[d] = (low - 2) >> (SK_BLOCK_LOG + 1);
-                    last[d] = (low + SK_BLOCK_N + 1) >> (SK_BLOCK_LOG + 1);
+                    first[d] = (low + liquid->first[d] - 2) >> (SK_BLOCK_LOG + 1);
+                    last[d] = (low + liquid->last[d] + 3) >> (SK_BLOCK_LOG + 1);
                 }
                 for (int32_t z = first[2]; z <= last[2]; z++)
                     for (int32_t y = first[1]; y <= last[1]; y++)
@@ -451,8 +478,11 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
     }
     SK_TRY(make_table(&above, (size_t)(images * below.count) << SELKIE_DIM, options->arena, error));
     memcpy(above.joined, coarse->joined, sizeof above.joined);
-    for (int b = 1; b < below.count; b++)
-        add_coarse_blocks(&above, below.coordinates[b], coarse->period);
+    for (int b = 1; b < below.count; b++) {
+        const extent liquid = extent_of(fine, b);
+        if (liquid.last[0] >= 0)
+            add_coarse_blocks(&above, below.coordinates[b], &liquid, coarse->period);
+    }
     int32_t(*neighbours)[27];
     fine_blocks *under;
     SK_STRESS_TAKE(options->arena, neighbours, above.count);
