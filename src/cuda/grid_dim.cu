@@ -385,20 +385,18 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
         const int with_change = fields.with_change && step->solids.block_slot[block];
-        float own[3 * SELKIE_DIM];
         int unknown = 0;
 #pragma unroll
         for (int n = 0; n < 3 * SELKIE_DIM; n++) {
             const int wanted = n / SELKIE_DIM == 2 ? with_change : n / SELKIE_DIM < fields.groups;
-            own[n] = wanted ? back ? fields.scratch[n][at] : fields.field[n][at] : 0.0f;
-            const float now = wanted && back ? fields.field[n][at] : own[n];
-            unknown |= (now != now) << n;
+            const float own = wanted ? fields.field[n][at] : 0.0f;
+            unknown |= (own != own) << n;
         }
         if (back) {
 #pragma unroll
             for (int n = 0; n < 3 * SELKIE_DIM; n++)
                 if (unknown >> n & 1)
-                    fields.field[n][at] = own[n];
+                    fields.field[n][at] = fields.scratch[n][at];
             continue;
         }
         if (!unknown)

@@ -13,18 +13,8 @@ enum {
     PROLONG_HALO = 16,
     TAKE_DOT = 32,
     ARRIVE = 64,
-    WITH_EXCESS = 128,
-    WRAP = 512 /* blocks touch themselves across a periodic axis */
+    WITH_EXCESS = 128
 };
-
-/* WRAP if it holds for a level. */
-static inline __host__ __device__ int wrap_of(const sk_cuda_level *level)
-{
-    int wraps = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        wraps |= level->joined[d] == 1;
-    return wraps ? WRAP : 0;
-}
 
 /* --- Cells of a block --- */
 
@@ -228,14 +218,16 @@ typedef struct shared_block {
     float x[SK_TILE_CELLS], left[CELLS];
 } shared_block;
 
-/* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. Returns the sum of b x over
+/* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. WRAPS: blocks may touch
+ * themselves across a periodic axis. Returns the sum of b x over
  * the thread's cells. Block 0 does nothing but take part in the barriers. */
+template <bool WRAPS>
 SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
                               pair *own, shared_block *s)
 {
     __syncthreads();
     for (int half = 0; half < 4; half++) {
-        if (flags & WRAP)
+        if (WRAPS)
             wrap_halo(block, own, s->x);
         const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
         const int c = (red + own->j + own->k) & 1; /* which of the two cells has that colour */
@@ -254,7 +246,7 @@ SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *c
     const float first = s->x[own->tile], second = s->x[own->tile + 1];
     if (block)
         store_two(level->x + base, first, second);
-    if (flags & RESTRICT && flags & WRAP)
+    if (WRAPS && flags & RESTRICT)
         wrap_halo(block, own, s->x);
     if (flags & RESTRICT)
         restrict_block(level, coarse, block, t, own, s->x, s->left);

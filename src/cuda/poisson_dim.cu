@@ -165,6 +165,7 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
 
 /* Smooths the blocks of a colour of a level. The first launch of a visit has the flag ARRIVE. The levels are arguments,
  * so that their addresses need no load. */
+template <bool WRAPS>
 static __global__ void __launch_bounds__(PAIRS)
     smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int how)
 {
@@ -195,7 +196,7 @@ static __global__ void __launch_bounds__(PAIRS)
         return;
     }
     while (n < count) {
-        double dot = smooth_block(level, coarse, block, flags, t, &own, &s);
+        double dot = smooth_block<WRAPS>(level, coarse, block, flags, t, &own, &s);
         if (flags & TAKE_DOT) {
             dot = sk_cuda_sum(dot);
             if (t == 0)
@@ -257,6 +258,7 @@ static __global__ void __launch_bounds__(PAIRS)
 enum { ONLY_RESTRICT = 256 };
 
 /* The blocks of a colour of a level of the tail, a team a block. */
+template <bool WRAPS>
 SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int flags, shared_block *s)
 {
     const sk_cuda_level *level = &solver->level[depth];
@@ -272,13 +274,14 @@ SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int fla
             __syncthreads();
             restrict_block(level, level + 1, block, t, &own, s[team].x, s[team].left);
         } else {
-            smooth_block(level, level + 1, block, flags | wrap_of(level), t, &own, &s[team]);
+            smooth_block<WRAPS>(level, level + 1, block, flags, t, &own, &s[team]);
         }
         __syncthreads();
     }
 }
 
 /* The coarsest levels, from `top` on, by one thread block. */
+template <bool WRAPS>
 static __global__ void __launch_bounds__(TEAMS *PAIRS)
     cycle_tail(sk_cuda_solver *solver, int top, int from_zero, int how)
 {
@@ -289,16 +292,16 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
     const int bottom = solver->bottom;
     for (int depth = top; depth < bottom; depth++) {
         const int zero = depth > top || from_zero ? FROM_ZERO : 0;
-        run_colour(solver, depth, 0, zero, s);
-        run_colour(solver, depth, 1, zero | RESTRICT, s);
-        run_colour(solver, depth, 0, ONLY_RESTRICT, s);
+        run_colour<WRAPS>(solver, depth, 0, zero, s);
+        run_colour<WRAPS>(solver, depth, 1, zero | RESTRICT, s);
+        run_colour<WRAPS>(solver, depth, 0, ONLY_RESTRICT, s);
     }
     /* A level above may be the bottom itself: it was solved there. */
     if (bottom >= top)
         solve_bottom(solver);
     for (int depth = bottom - 1; depth >= top; depth--)
         for (int colour = 1; colour >= 0; colour--)
-            run_colour(solver, depth, colour, SWEEP_BACKWARD | PROLONG | (colour ? PROLONG_HALO : 0), s);
+            run_colour<WRAPS>(solver, depth, colour, SWEEP_BACKWARD | PROLONG | (colour ? PROLONG_HALO : 0), s);
 }
 
 /* --- Kernels of the conjugate gradients --- */
@@ -481,36 +484,34 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 /* --- Launches --- */
 
 /* A cycle from a level on. */
-static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
+template <bool WRAPS> static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
 {
     sk_cuda_solver *solver = cuda->solver;
     const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
-    const int wrap = wrap_of(&levels.fine), zero = (from_zero ? FROM_ZERO : 0) | wrap,
-              visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
+    const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
     if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
-        SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
+        SK_LAUNCH(cuda, cycle_tail<WRAPS>, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
         return;
     }
 
     /* Down. Blocks of the second colour already have the values of all their neighbours. */
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
-                      (n == 1 ? zero : wrap) | (n == 1 && !colour ? ARRIVE : 0) |
-                          (colour && n == visits ? RESTRICT : 0),
+            SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
+                      (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
                       how);
     SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
 
-    launch_cycle(cuda, depth + 1, 1, how);
+    launch_cycle<WRAPS>(cuda, depth + 1, 1, how);
     if (how >> (depth + 1) & 1 && depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
-        launch_cycle(cuda, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
+        launch_cycle<WRAPS>(cuda, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
 
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
-                      SWEEP_BACKWARD | wrap | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
+            SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
+                      SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
                           (depth == 0 && n == 1 ? TAKE_DOT : 0),
                       how);
 }
@@ -523,7 +524,13 @@ static void launch_check(sk_cuda *cuda)
 
 static void launch_steps(sk_cuda *cuda, int how)
 {
-    launch_cycle(cuda, 0, 1, how);
+    int joined = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        joined |= cuda->solver_shadow.level[0].joined[d];
+    if (joined)
+        launch_cycle<true>(cuda, 0, 1, how);
+    else
+        launch_cycle<false>(cuda, 0, 1, how);
     SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, cuda->solver, how);
     SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);
 }

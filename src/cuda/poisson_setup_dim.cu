@@ -142,6 +142,7 @@ SK_DEVICE float coarse_face(const float *face, int block, int axis, int i, int j
 
 /* Coefficients of cell c of a coarse block. Returns whether it is an unknown. Blocks of level 0 without unknowns have
  * zeros. */
+template <bool JOINED>
 SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, int block, int c)
 {
     const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
@@ -168,12 +169,12 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
         int next[3] = {first[0], first[1], first[2]}, next_block[3] = {child_block[0], child_block[1], child_block[2]};
         next[axis] = (first[axis] + 2) % N;
         next_block[axis] += first[axis] + 2 == N;
-        const int beyond = fine->joined[axis] && next_block[axis] == fine->joined[axis];
+        const int beyond = JOINED && fine->joined[axis] && next_block[axis] == fine->joined[axis];
         next_block[axis] = beyond ? 0 : next_block[axis];
         const int after = next[axis] ? own : fine_block(fine, map, next_block);
         float lower = coarse_face(fine->face[axis], own, axis, first[0], first[1], first[2]);
         float upper = coarse_face(fine->face[axis], after, axis, next[0], next[1], next[2]);
-        if (fine->joined[axis] && !level->joined[axis]) {
+        if (JOINED && fine->joined[axis] && !level->joined[axis]) {
             /* Cut at the sides, and stiffer: sk_coarsen_with_sides. */
             const float stiffer = 0.25f * (float)(fine->joined[axis] * N);
             lower = above[axis] == 0 && cell[axis] == 0 ? 0.0f : stiffer * lower;
@@ -189,6 +190,7 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
 }
 
 /* Coefficients of a coarse level. By `width` thread blocks from the given one on, a thread a cell. */
+template <bool JOINED>
 SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth, int from,
                              int width)
 {
@@ -197,17 +199,18 @@ SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const 
     for (int n = (int)blockIdx.x - from; n < blocks_of(solver, depth); n += width) {
         const int block = block_of_level(solver, depth, n);
         link_block(step, solver, depth, block);
-        const int unknowns = sk_cuda_sum(coarsen_cell(fine, level, map, block, (int)threadIdx.x));
+        const int unknowns = sk_cuda_sum(coarsen_cell<JOINED>(fine, level, map, block, (int)threadIdx.x));
         if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
     }
 }
 
+template <bool JOINED>
 static __global__ void __launch_bounds__(CELLS)
     coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
     SK_CUDA_WAIT();
-    coarsen_level(step, solver, data, depth, 0, (int)gridDim.x);
+    coarsen_level<JOINED>(step, solver, data, depth, 0, (int)gridDim.x);
 }
 
 /* Links the blocks of level 0, and finds the largest right side and from it the scale. By the first `width` thread
@@ -244,6 +247,7 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
 }
 
 /* The scale by the first thread blocks, the first coarse level by the others: neither needs the other. */
+template <bool JOINED>
 static __global__ void __launch_bounds__(CELLS)
     scale_and_coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int width)
 {
@@ -251,10 +255,11 @@ static __global__ void __launch_bounds__(CELLS)
     if ((int)blockIdx.x < width)
         find_scale(step, solver, width);
     else
-        coarsen_level(step, solver, data, 1, width, (int)gridDim.x - width);
+        coarsen_level<JOINED>(step, solver, data, 1, width, (int)gridDim.x - width);
 }
 
 /* The same for the smallest levels, from `top` on. One thread block. */
+template <bool JOINED>
 SK_DEVICE void coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
 {
     for (int depth = top; depth < solver->level_count; depth++) {
@@ -264,7 +269,7 @@ SK_DEVICE void coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const s
         for (int n = 0; n < blocks_of(solver, depth); n++) {
             const int block = block_of_level(solver, depth, n);
             link_block(step, solver, depth, block);
-            unknowns += coarsen_cell(fine, level, map, block, (int)threadIdx.x);
+            unknowns += coarsen_cell<JOINED>(fine, level, map, block, (int)threadIdx.x);
         }
         unknowns = sk_cuda_sum(unknowns); /* a barrier too */
         if (threadIdx.x == 0)
@@ -398,6 +403,7 @@ SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
 }
 
 /* The coarsest levels by the first thread block, the start of the iterations by the others: neither needs the other. */
+template <bool JOINED>
 static __global__ void __launch_bounds__(CELLS)
     finish_setup(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
 {
@@ -406,19 +412,30 @@ static __global__ void __launch_bounds__(CELLS)
         start_solve(step, solver);
         return;
     }
-    coarsen_tail(step, solver, data, top);
+    coarsen_tail<JOINED>(step, solver, data, top);
     prepare_bottom(solver);
 }
 
-/* Launches of the setup of a solve. */
-void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
+template <bool JOINED> static void launch_setup(sk_cuda *cuda)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_solver *solver = cuda->solver;
-    SK_LAUNCH(cuda, read_rows, full_width(cuda), CELLS, step, solver);
-    const int tail = tail_of(cuda, 2), coarse = tail > 1 ? 2 * launch_width(cuda, 1) : 0;
-    SK_LAUNCH(cuda, scale_and_coarsen, full_width(cuda) + coarse, CELLS, step, solver, cuda->data, full_width(cuda));
+    const int wide = full_width(cuda), tail = tail_of(cuda, 2), coarse = tail > 1 ? 2 * launch_width(cuda, 1) : 0;
+    SK_LAUNCH(cuda, read_rows, wide, CELLS, step, solver);
+    SK_LAUNCH(cuda, scale_and_coarsen<JOINED>, wide + coarse, CELLS, step, solver, cuda->data, wide);
     for (int depth = 2; depth < tail; depth++)
-        SK_LAUNCH(cuda, coarsen, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
-    SK_LAUNCH(cuda, finish_setup, full_width(cuda) + 1, CELLS, step, solver, cuda->data, tail);
+        SK_LAUNCH(cuda, coarsen<JOINED>, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
+    SK_LAUNCH(cuda, finish_setup<JOINED>, wide + 1, CELLS, step, solver, cuda->data, tail);
+}
+
+/* Launches of the setup of a solve. JOINED: sides of the domain are. */
+void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
+{
+    int joined = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        joined |= cuda->solver_shadow.level[0].joined[d];
+    if (joined)
+        launch_setup<true>(cuda);
+    else
+        launch_setup<false>(cuda);
 }
