@@ -468,9 +468,9 @@ static void place_water(const canvas *c, const sk_picture_particles *particles, 
     }
 }
 
-enum { coarse = 2 };
+enum { coarse = 3 };
 
-/* The background of every second pixel of every second row; those between are means. */
+/* The background of every third pixel of every third row; those between are interpolated. */
 static void draw_coarse_background(const canvas *c, int first, int last, vec3 *rows)
 {
     const vec3 light = lit(c->stage, v3(1, 1, 1), c->stage->up);
