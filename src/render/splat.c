@@ -31,6 +31,7 @@ typedef struct canvas {
     int *owner;
     float *depth;
     sk_image *image;
+    float sample_width;          /* of a sample of the background, over its distance */
     float tones[tone_count + 1]; /* display values of light, by its square root */
     vec3 *sky, *rows;            /* of a preview: sky that water reflects, background of coarse rows */
 } canvas;
@@ -79,7 +80,8 @@ static vec3 background_at(const canvas *c, vec3 light, float x, float y, float *
         return tone(c, sk_studio_sky(stage, d));
     }
     const float seen = sk_studio_haze(stage, *distance);
-    vec3 color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, *distance, d)), light);
+    const float footprint = c->sample_width * *distance / fmaxf(-down, 0.1f);
+    vec3 color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, *distance, d), footprint), light);
     /* Near ground is without haze. */
     if (seen < 1.0f)
         color = v3_mix(sk_studio_sky(stage, v3_unit(v3_along(d, -down, stage->up))), color, seen);
@@ -541,6 +543,7 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
     canvas c = {.stage = stage, .camera = &camera, .image = image};
     fill_tones(&c);
+    c.sample_width = coarse * 2.0f * camera.half_height / (float)image->height;
     const size_t pixels = (size_t)image->width * (size_t)image->height;
     const float radius = 1.1f * (float)stage->spacing;
     water_view w = {sk_allocate(NULL, pixels * sizeof(float)), sk_allocate(NULL, pixels * sizeof(float)),
