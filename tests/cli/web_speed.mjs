@@ -26,7 +26,7 @@ const drain = () => {
   }
 };
 
-call("studio_wasm_open", "number");
+call("studio_wasm_open", "number", ["number"], [1]);
 module.FS.writeFile("/scene.json", readFileSync(scene, "utf8"));
 call("studio_wasm_add_scene", "number", ["string", "string"], ["scene", "/scene.json"]);
 for (const message of [{ do: "open", scene: "scene" }, { do: "speed", value: 0 }, { do: "run" }]) {
