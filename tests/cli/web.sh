@@ -2,7 +2,7 @@
 . "$(dirname "$0")/_browser.sh"
 site=${SELKIE_SITE:-$source/build-web/site}
 [ -f "$site/selkie.wasm" ] || skip "make web has not been run"
-check "reduced fluids and liquids in WebAssembly" timeout 200 node "$source/tests/cli/web.mjs" "$site" "$chromium" pictures
+check "reduced fluids and liquids in WebAssembly" timeout 500 node "$source/tests/cli/web.mjs" "$site" "$chromium" pictures
 
 # What a page loads, isolated (with threads) and not, each file compressed as a web server does it.
 while read -r -a files; do
@@ -29,7 +29,12 @@ scene=$source/scenes/idp/double_dam_2d.json
 sed 's/"step": 0.02/"step": 0.005/' "$scene" >dam.json
 TIMEFORMAT=%U
 native=$({ time "$selkie" run dam.json --out native --quiet -j 1 --end 0.3 --set output.every=1000 2>/dev/null; } 2>&1)
-web=$(node --no-liftoff "$source/tests/cli/web_speed.mjs" "$(dirname "$site")" dam.json 55 2>/dev/null | sed 's/.*, \([0-9.]*\) ms.*/\1/')
+one=$(node --no-liftoff "$source/tests/cli/web_speed.mjs" "$(dirname "$site")" dam.json 55 2>/dev/null)
+web=$(echo "$one" | sed 's/.*, \([0-9.]*\) ms.*/\1/')
 ratio=$(awk "BEGIN {print ${web:-0} * 60 / 1000 / ($native)}")
 awk "BEGIN {exit !($ratio > 0.2 && $ratio < 3)}" && good "a step takes $ratio times as long as natively" || bad "a step takes $ratio times as long as natively"
+
+# The same bits on three threads.
+many=$(node --no-liftoff "$source/tests/cli/web_speed.mjs" "$(dirname "$site")" dam.json 55 3 2>/dev/null)
+[ -n "$one" ] && [ "${one##*checksum }" = "${many##* 3 threads, checksum }" ] && good "three threads have the bits of one" || bad "three threads: $many; one: $one"
 finish
