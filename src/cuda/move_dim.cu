@@ -175,6 +175,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         uint32_t first, last;
         int corner[3] = {0, 0, 0};
         particles_of_part(grid, block, item % parts, parts, &first, &last);
+        if (first == last)
+            continue;
         for (int d = 0; d < SELKIE_DIM; d++)
             corner[d] = grid->coordinates[block][d] * N;
         __syncthreads();

@@ -31,6 +31,10 @@ static const struct {
     {"particle_forces", "particle_forces", {sk_cuda_particle_forces, sk_cuda_particle_forces}},
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
+    {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
+    {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
+    {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
+    {"mpm", "to_points", {sk_cuda_mpm_to_points_2d, sk_cuda_mpm_to_points_3d}},
     {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},
 };
 
@@ -91,8 +95,14 @@ static const char *missing_shape(const selkie_scene *scene)
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
-    if (scene->discretization != SELKIE_DISCRETIZATION_GRID)
-        return "a discretization other than \"grid\"";
+    const int has_points = scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points)
+        return "a discretization other than \"grid\" and \"mpm\"";
+    for (int o = 0; has_points && o < scene->obstacle_count; o++)
+        if (scene->obstacles[o].liquid_friction > 0.0)
+            return "elastoplastic points that rub on obstacles";
+    if (has_points && (scene->source_count || scene->drain_count))
+        return "sources and drains of elastoplastic points";
     if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)
         return "unilateral incompressibility";
     if (scene->body_count)

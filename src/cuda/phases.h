@@ -21,6 +21,13 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_density_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_correct_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_cuda_mpm_to_grid_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_mpm_nodes_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_cuda_mpm_to_points_##dim(sk_step *step, selkie_error *error);                                       \
+    /* Memory of mpm, and its constants of the step. */                                                                \
+    struct sk_cuda_constants;                                                                                          \
+    selkie_code sk_cuda_take_mpm_##dim(sk_step *step, selkie_error *error);                                            \
+    void sk_cuda_fill_mpm_##dim(const sk_step *step, struct sk_cuda_constants *constants);                             \
     /* Constants of the step: flip ratio, advection, bounds. */                                                        \
     struct sk_cuda_sent;                                                                                               \
     void sk_cuda_fill_constants_##dim(const sk_step *step, struct sk_cuda_sent *sent);                                 \

@@ -100,6 +100,20 @@ SK_DEVICE int is_skipped(const sk_cuda_solver *solver, int how)
     return is_over(solver, how) || (how / VISITS_OF_LAUNCH & ALL_VISITS & ~solver->twice);
 }
 
+/* Has a thread block no block of cells? It returns before the wait and leaves its place to the next kernel. The first
+ * one stays. */
+SK_DEVICE int is_idle(int count)
+{
+    return (int)blockIdx.x >= count && blockIdx.x > 0;
+}
+
+/* Is this the last thread block to come here of those that are not idle? */
+SK_DEVICE bool is_last_busy(sk_cuda_solver *solver, int count)
+{
+    const unsigned busy = count < 1 ? 1u : (unsigned)count;
+    return sk_cuda_is_last_of(&solver->ticket, busy < gridDim.x ? busy : gridDim.x);
+}
+
 /* --- Kernels of the cycle --- */
 
 /* A level and the next one. */
@@ -165,6 +179,8 @@ static __global__ void __launch_bounds__(PAIRS)
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][colour], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
+    if (is_idle(count))
+        return;
     pair own;
     locate_pair(t, &own);
     if (n < count) {
@@ -206,7 +222,7 @@ static __global__ void __launch_bounds__(PAIRS)
         load_tile(level, coarse, block, colour, flags, &own, s.x);
     }
     /* The blocks of the first colour come last. */
-    if (flags & TAKE_DOT && colour == 0 && sk_cuda_is_last(&solver->ticket))
+    if (flags & TAKE_DOT && colour == 0 && is_last_busy(solver, count))
         decide_direction(solver);
 }
 
@@ -219,6 +235,8 @@ static __global__ void __launch_bounds__(PAIRS)
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][0], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
+    if (is_idle(count))
+        return;
     pair own;
     locate_pair(t, &own);
     if (n < count) {
@@ -299,6 +317,8 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
     int n = (int)blockIdx.x, block = 0;
+    if (is_idle(blocks))
+        return;
     pair own;
     locate_pair((int)threadIdx.x, &own);
     if (n < blocks) {
@@ -334,7 +354,7 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         block = block_of_level(solver, 0, n);
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
-    if (sk_cuda_is_last(&solver->ticket))
+    if (is_last_busy(solver, blocks))
         decide_length(solver);
 }
 
@@ -347,6 +367,10 @@ SK_DEVICE double norm_of(int norm, float first, float second)
 
 static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, sk_cuda_condition handle, int how)
 {
+    SK_CUDA_LET_NEXT_START();
+    const int blocks = blocks_of(solver, 0);
+    if (is_idle(blocks))
+        return;
     SK_CUDA_WAIT();
     if (is_over(solver, how) || solver->skip) {
         if (blockIdx.x == 0 && threadIdx.x == 0)
@@ -355,7 +379,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     }
     const sk_cuda_level *level = &solver->level[0];
     const float *p = solver->p[solver->flip ^ 1], alpha = (float)solver->alpha;
-    const int blocks = blocks_of(solver, 0), norm = solver->norm;
+    const int norm = solver->norm;
     for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
         const int block = block_of_level(solver, 0, n);
         const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
@@ -371,7 +395,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
             solver->partial[1][block] = left;
         }
     }
-    if (sk_cuda_is_last(&solver->ticket)) {
+    if (is_last_busy(solver, blocks)) {
         decide_end(solver);
         if (threadIdx.x == 0)
             SET_CONDITION(!solver->done);
@@ -607,8 +631,13 @@ void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
 
 selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int kind, selkie_error *error)
 {
-    const int twice = step->cuda->last[kind].twice;
-    for (int n = 0; n < step->cuda->last[kind].iterations; n++) {
+    /* The larger of the last two numbers of iterations, and all second visits of the last solves. */
+    const int *before = step->cuda->last[kind].iterations;
+    const int iterations = before[0] > before[1] ? before[0] : before[1];
+    int twice = 0;
+    for (int n = 0; n < SK_CUDA_REMEMBERED; n++)
+        twice |= step->cuda->last[kind].twice[n];
+    for (int n = 0; n < iterations; n++) {
         step->cuda->condition = 0;
         SK_TRY(twice & ~2 ? sk_cuda_run(step, "iteration", launch_with_both, error)
                : twice    ? sk_cuda_run(step, "iteration with one second visit", launch_with_first, error)

@@ -357,6 +357,25 @@ static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t
     return 0;
 }
 
+/* Keys of pictures that 2D does not use. */
+static int picture_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const selkie_render_def *r = &scene->render;
+    const struct {
+        const char *key;
+        int given;
+    } rows[] = {{"cut", r->cut && r->cut[0]},
+                {"shutter", r->shutter > 0.0},
+                {"environment", r->environment && r->environment[0]},
+                {"camera", r->camera_count > 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && scene->domain.dimension == 2; i++)
+        if (rows[i].given && (*index)-- == 0) {
+            snprintf(buffer, size, "render.%s: has no effect in 2D", rows[i].key);
+            return 1;
+        }
+    return 0;
+}
+
 /* Notes on what only reduced fluids have. */
 static int reduced_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
@@ -381,7 +400,8 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         return 1;
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
-        seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size))
+        seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
+        picture_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

@@ -193,7 +193,7 @@ static selkie_code make_splats(canvas *c, const sk_picture_particles *particles,
         for (size_t i = 0; i < particles->count; ++i) {
             const float *x = sk_particle_position(particles, i);
             /* A cell far outside would not fit into an int. */
-            if (!(fabsf(x[0]) < 1e6f && fabsf(x[1]) < 1e6f && fabsf(x[2]) < 1e6f))
+            if (!(fabsf(x[0]) < 1e6f && fabsf(x[1]) < 1e6f && fabsf(x[2]) < 1e6f) || sk_picture_cuts(options, x))
                 continue;
             vec3 p = v3(x[0], x[1], x[2]);
             unsigned cell = cell_of(c->stage, p, table_mask);
@@ -427,11 +427,14 @@ static void sort_by_depth(water_view *w, float (*sorted)[4])
 }
 
 /* Particles as the eye sees them. */
-static void place_water(const canvas *c, const sk_picture_particles *particles, float radius, water_view *w)
+static void place_water(const canvas *c, const sk_picture_particles *particles, const sk_picture_options *options,
+                        float radius, water_view *w)
 {
     const float pixels = 0.5f * (float)c->camera->height / c->camera->half_height;
     for (size_t i = 0; i < particles->count; ++i) {
         const float *x = sk_particle_position(particles, i);
+        if (sk_picture_cuts(options, x))
+            continue;
         float *p = w->particle[w->count];
         p[2] = sk_camera_project(c->camera, v3(x[0], x[1], x[2]), &p[0], &p[1]);
         p[3] = clampf(radius * pixels / p[2], 1.0f, 24.0f);
@@ -528,7 +531,7 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
         code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
     if (!code) {
         fill_sky(stage, c.sky);
-        place_water(&c, particles, radius, &w);
+        place_water(&c, particles, options, radius, &w);
         float(*sorted)[4] = sk_allocate(NULL, (w.count + 1) * sizeof *sorted);
         if (sorted) /* the picture is the same without */
             sort_by_depth(&w, sorted);

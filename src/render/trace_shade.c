@@ -289,7 +289,7 @@ static vec3 shade_metal(const sk_tracer *t, vec3 point, vec3 normal, vec3 direct
 /* Share of light that passes a solid. */
 static float clearness(const sk_tracer *t, const sk_hit *hit)
 {
-    if (hit->kind != SK_HIT_SOLID)
+    if (hit->kind != SK_HIT_SOLID || t->solid_owner[hit->primitive] < 0)
         return 0.0f;
     const sk_stage_solid *solid = &t->stage->solids[t->solid_owner[hit->primitive]];
     const selkie_look look = solid->def ? solid->def->look : SELKIE_LOOK_PAINTED;
@@ -299,7 +299,13 @@ static float clearness(const sk_tracer *t, const sk_hit *hit)
 static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
 {
     vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
-    const sk_stage_solid *solid = &t->stage->solids[t->solid_owner[hit->primitive]];
+    const int owner = t->solid_owner[hit->primitive];
+    if (owner < 0) { /* elastoplastic points */
+        const vec3 color = sk_stage_speed_color(SELKIE_COLOR_MATERIAL, (float)(-1 - owner), 1.0f);
+        const vec3 albedo = v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
+        return shade_lit(t, albedo, hit->point, normal, direction, 0.1f);
+    }
+    const sk_stage_solid *solid = &t->stage->solids[owner];
     switch (solid->def ? solid->def->look : SELKIE_LOOK_PAINTED) {
     case SELKIE_LOOK_STONE:
         return shade_lit(t, v3(0.36f, 0.35f, 0.33f), hit->point, normal, direction, 0.05f);
@@ -310,8 +316,7 @@ static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
     case SELKIE_LOOK_ICE:
         return shade_lit(t, v3(0.62f, 0.76f, 0.84f), hit->point, normal, direction, 0.6f);
     default:
-        return shade_lit(t, sk_studio_solid_color(t->solid_owner[hit->primitive]), hit->point, normal, direction,
-                         0.25f);
+        return shade_lit(t, sk_studio_solid_color(owner), hit->point, normal, direction, 0.25f);
     }
 }
 

@@ -75,6 +75,12 @@ inline int __syncthreads_or(int value)
     return any;
 }
 
+/* Kernels with barriers of warps are launched with one warp a thread block. */
+inline void __syncwarp()
+{
+    __syncthreads();
+}
+
 template <typename T> inline T __shfl_sync_emulated(T value, int from)
 {
     static T values[SK_EMULATED_THREADS];

@@ -700,6 +700,70 @@ static void test_empty_start(void **state)
     selkie_world_destroy(cuda);
 }
 
+/* Three elastoplastic materials fall onto a ball. Laws take logarithms of the device, so that paths differ by rounding.
+ */
+static void points(int dimension, int steps)
+{
+    if (!device_is_fast(dimension))
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[3];
+    selkie_material_def materials[3];
+    selkie_obstacle_def obstacle;
+    static const char *const names[3] = {"rubber", "clay", "sand"};
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.discretization = SELKIE_DISCRETIZATION_MPM;
+    scene.domain.liquid_friction[2] = 0.3;
+    for (int m = 0; m < 3; m++) {
+        selkie_material_defaults(&materials[m]);
+        selkie_liquid_defaults(&liquids[m]);
+        selkie_shape_defaults(&liquids[m].shape, SELKIE_SHAPE_BOX);
+        materials[m].name = liquids[m].material = names[m];
+        materials[m].kind = SELKIE_MATERIAL_ELASTOPLASTIC;
+        materials[m].density = 1000.0 + 300.0 * m;
+        materials[m].elastoplastic.plasticity = (selkie_plasticity)m;
+        for (int d = 0; d < dimension; d++) {
+            liquids[m].shape.min[d] = d == 0 ? 0.05 + 0.3 * m : d == 1 ? 0.02 : 0.1;
+            liquids[m].shape.max[d] = d == 0 ? 0.3 + 0.3 * m : 0.4;
+        }
+        liquids[m].velocity[1] = -2.0;
+    }
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.radius = 0.1;
+    for (int d = 0; d < dimension; d++)
+        obstacle.shape.center[d] = d == 0 ? 0.5 : d == 1 ? -0.04 : 0.25;
+    scene.materials = materials, scene.material_count = 3;
+    scene.liquids = liquids, scene.liquid_count = 3;
+    scene.obstacles = &obstacle, scene.obstacle_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    take_steps(plain, steps);
+    take_steps(cuda, steps);
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    const selkie_statistics *p = &plain->statistics, *c = &cuda->statistics;
+    assert_true(p->elastic_energy > 0.0 && p->plastic_work > 0.0);
+    assert_float_equal(c->elastic_energy, p->elastic_energy, 1e-3 * p->elastic_energy);
+    assert_float_equal(c->plastic_work, p->plastic_work, 1e-3 * p->plastic_work);
+    assert_float_equal(c->kinetic_energy, p->kinetic_energy, 1e-4 * p->kinetic_energy);
+    assert_float_equal(c->volume_ratio, p->volume_ratio, 1e-4);
+    assert_float_equal(c->time, p->time, 1e-5 * p->time);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_points_2d(void **state)
+{
+    (void)state;
+    points(2, 8);
+}
+
+static void test_points_3d(void **state)
+{
+    (void)state;
+    points(3, 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -714,7 +778,8 @@ int main(void)
         cmocka_unit_test(test_obstacle_paths),  cmocka_unit_test(test_obstacles_2d),
         cmocka_unit_test(test_obstacles_3d),    cmocka_unit_test(test_sources_2d),
         cmocka_unit_test(test_sources_3d),      cmocka_unit_test(test_particle_forces),
-        cmocka_unit_test(test_empty_start),
+        cmocka_unit_test(test_empty_start),     cmocka_unit_test(test_points_2d),
+        cmocka_unit_test(test_points_3d),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

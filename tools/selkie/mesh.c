@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/alembic_file.h"
+#include "io/made_with.h"
 #include "io/output.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -133,7 +134,7 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
         (int)sizeof path)
         return complain("%s: the name is too long", m->out);
     m->frame_number[m->frame_count++] = file->number;
-    if (!m->archive && !m->force && sk_file_exists(path)) {
+    if (!m->archive && !m->force && sk_file_exists(path) && !sk_made_with_stale(path)) {
         m->kept++;
         return EXIT_GOOD;
     }
@@ -168,6 +169,39 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
     return code;
 }
 
+/* Options that meshes depend on, as a line of text. */
+static void describe_options(const mesher *m, int attributes, char line[256])
+{
+    const selkie_mesh_def *mesh = &m->scene->mesh;
+    snprintf(line, 256, "resolution %.9g radius %.9g smoothing %.9g decimation %.9g names %d up %d attributes %d\n",
+             mesh->resolution, mesh->particle_radius, mesh->smoothing, mesh->decimation, (int)m->scene->output.names,
+             (int)m->scene->output.up, attributes);
+}
+
+/* Takes over the options. Meshes that were made with others are made again; a run makes its own as the scene says. */
+static int take_options(mesher *m, const option_value *values)
+{
+    char before[256], now[256], record[64], ending[16];
+    describe_options(m, 0, before);
+    if (values[mesh_resolution].given)
+        m->scene->mesh.resolution = values[mesh_resolution].number;
+    if (values[mesh_radius].given)
+        m->scene->mesh.particle_radius = values[mesh_radius].number;
+    if (values[mesh_smoothing].given)
+        m->scene->mesh.smoothing = values[mesh_smoothing].number;
+    if (values[mesh_decimate].given)
+        m->scene->mesh.decimation = values[mesh_decimate].number;
+    describe_options(m, m->attributes, now);
+    snprintf(record, sizeof record, "made_with_%s.txt", m->ending);
+    snprintf(ending, sizeof ending, ".%s", m->ending);
+    const sk_made_with made = {
+        .record = record, .prefix = SK_SURFACE_PREFIX, .ending = ending, .line = now, .assumed = before};
+    selkie_error error = {0};
+    if (!strcmp(m->ending, "abc")) /* one file, which is always made again */
+        return EXIT_GOOD;
+    return sk_made_with_update(m->out, &made, &error) ? complain_error(&error) : EXIT_GOOD;
+}
+
 /* Scene and frames of the run, and the folder for the meshes. */
 static int open_run(mesher *m, const run_folder *folder, const option_value *values)
 {
@@ -186,17 +220,7 @@ static int open_run(mesher *m, const run_folder *folder, const option_value *val
                         frames);
     free(scene);
     free(frames);
-    if (code)
-        return code;
-    if (values[mesh_resolution].given)
-        m->scene->mesh.resolution = values[mesh_resolution].number;
-    if (values[mesh_radius].given)
-        m->scene->mesh.particle_radius = values[mesh_radius].number;
-    if (values[mesh_smoothing].given)
-        m->scene->mesh.smoothing = values[mesh_smoothing].number;
-    if (values[mesh_decimate].given)
-        m->scene->mesh.decimation = values[mesh_decimate].number;
-    return EXIT_GOOD;
+    return code ? code : take_options(m, values);
 }
 
 /* Keeps the frames that were asked for. */

@@ -293,6 +293,8 @@ int splash_add(const splash_add_options *options)
     else if (!code && !options->quiet)
         printf("%s droplets made in %zu frames, %s in the last: %s/" SK_DROPLETS_PREFIX "NNNN.ply\n",
                format_count(j.made, made), j.frames.count, format_count((int64_t)j.count, last), j.folder);
+    if (options->made)
+        *options->made = j.made;
     sk_file_list_free(&j.frames);
     splash_sampler_close(j.sampler);
     sk_splash_model_free(&j.model);

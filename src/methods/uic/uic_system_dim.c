@@ -220,6 +220,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
                 .diagonal = grid->fields[SK_FIELD_DIAGONAL],
                 .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
                 .solution = grid->fields[SK_FIELD_POTENTIAL],
+                .modes = problem->modes,
             },
         .lower = problem->lower,
     };
@@ -245,6 +246,27 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
     return SELKIE_OK;
 }
 
+/* Bodies take room from cells as they move. Rows of full cells contain that in their flow; the others bound a density
+ * with the room that the bodies leave before they move. */
+static void move_bodies(const sk_step *step, const uic_problem *problem)
+{
+    const sk_poisson_modes *modes = problem->modes;
+    const double scale = step->dt / step->grid.cell_size;
+    for (size_t e = 0; modes && modes->velocity && e < modes->entry_count; e++) {
+        const sk_poisson_mode_entry *entry = &modes->entries[e];
+        const size_t cell = (size_t)entry->cell;
+        float *right = &step->grid.fields[SK_FIELD_RIGHT_SIDE][cell];
+        double out = 0.0;
+        if (!(step->grid.fields[SK_FIELD_DIAGONAL][cell] > 0.0f) || (problem->spare && problem->spare[cell] >= 0.0f))
+            continue;
+        for (int k = 0; k < modes->rank; k++)
+            out += (double)entry->flux[k] * modes->velocity[entry->body][k];
+        *right -= (float)(scale * out);
+        uic_block *block = &problem->blocks[cell / SK_BLOCK_CELLS];
+        block->excess = *right > block->excess ? *right : block->excess;
+    }
+}
+
 selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_bounded_report *report, double *excess,
                                  selkie_error *error)
 {
@@ -258,6 +280,7 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
         problem->build(step, b, problem);
     else
         leave_out(step, b, problem);
+    move_bodies(step, problem);
     float largest = 0.0f;
     for (int b = 1; b < grid->block_count; b++)
         largest = blocks[b].excess > largest ? blocks[b].excess : largest;
