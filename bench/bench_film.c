@@ -1,8 +1,9 @@
 /* From the simulation to a film: the cost of a frame's surface, file and picture, over the simulation of that frame.
  *
  * All figures of a line are taken in one run, frame by frame, because timings of different runs cannot be compared.
- * Usage: bench_film [SCENE.json] [--frames N] [--first N] [--threads N] [--picture] [--probes]
+ * Usage: bench_film [SCENE.json] [--frames N] [--first N] [--threads N] [--picture] [--probes] [--whitewater]
  * --probes compares the scene's steps with those of the scene without its probes, step by step in turn.
+ * --whitewater fills the scene with a million particles of whitewater before the frames that are timed.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -16,6 +17,10 @@
 #include <selkie/selkie.h>
 #include "base/timer.h"
 #include "geom/surface.h"
+#include "whitewater/whitewater.h"
+
+/* Particles of whitewater. */
+enum { whitewater_most = 1000000 };
 
 /* Times of one kind of work, summed over the frames. */
 typedef struct tally {
@@ -24,7 +29,8 @@ typedef struct tally {
 
 typedef struct film {
     selkie_world *world;
-    tally simulation, mesh_grid, mesh_twice, particles, picture;
+    tally simulation, mesh_grid, mesh_twice, particles, picture, whitewater;
+    sk_whitewater water;
     size_t triangles; /* of the last surface, at twice the grid's resolution */
     double volume;    /* m3 inside it */
     double bytes;     /* of the last particle file */
@@ -49,25 +55,32 @@ static void end(tally *t)
     t->cpu += cpu_ms();
 }
 
+static selkie_code find_cloud(const film *f, sk_surface_particles *cloud, selkie_error *error)
+{
+    selkie_attribute_view position, velocity;
+    SK_TRY(selkie_world_find_attribute(f->world, "position", &position, error));
+    SK_TRY(selkie_world_find_attribute(f->world, "velocity", &velocity, error));
+    *cloud = (sk_surface_particles){.count = (size_t)selkie_world_particle_count(f->world),
+                                    .position = position.data,
+                                    .position_stride = position.stride,
+                                    .velocity = velocity.data,
+                                    .velocity_stride = velocity.stride};
+    return SELKIE_OK;
+}
+
 static selkie_code mesh(film *f, double voxels_per_cell, int threads, tally *t, selkie_error *error)
 {
     const selkie_scene *scene = selkie_world_scene(f->world);
     int cells[3];
     double cell_size = selkie_scene_cells(scene, cells);
-    selkie_attribute_view position, velocity;
-    SK_TRY(selkie_world_find_attribute(f->world, "position", &position, error));
-    SK_TRY(selkie_world_find_attribute(f->world, "velocity", &velocity, error));
     sk_surface_options options = {.particle_spacing = cell_size / cbrt(selkie_scene_particles_per_cell(scene)),
                                   .voxel_size = cell_size / voxels_per_cell,
                                   .smoothing = 1.0,
                                   .threads = threads};
     for (int k = 0; k < 3; k++)
         options.high[k] = cells[k] * cell_size;
-    const sk_surface_particles cloud = {.count = (size_t)selkie_world_particle_count(f->world),
-                                        .position = position.data,
-                                        .position_stride = position.stride,
-                                        .velocity = velocity.data,
-                                        .velocity_stride = velocity.stride};
+    sk_surface_particles cloud;
+    SK_TRY(find_cloud(f, &cloud, error));
     sk_mesh surface = {0};
     begin(t);
     selkie_code code = sk_surface_extract(&cloud, &options, &surface, error);
@@ -78,13 +91,19 @@ static selkie_code mesh(film *f, double voxels_per_cell, int threads, tally *t, 
     return code;
 }
 
+static selkie_code simulate_frame(film *f, selkie_error *error)
+{
+    do
+        SK_TRY(selkie_world_step(f->world, error));
+    while (!selkie_world_at_frame(f->world) && !selkie_world_finished(f->world));
+    return SELKIE_OK;
+}
+
 static selkie_code film_frame(film *f, const char *folder, int threads, int with_picture, selkie_error *error)
 {
     char path[512];
     begin(&f->simulation);
-    do
-        SK_TRY(selkie_world_step(f->world, error));
-    while (!selkie_world_at_frame(f->world) && !selkie_world_finished(f->world));
+    SK_TRY(simulate_frame(f, error));
     end(&f->simulation);
 
     SK_TRY(mesh(f, 1.0, threads, &f->mesh_grid, error));
@@ -153,6 +172,65 @@ static selkie_code film_scene(const char *scene_path, int first, int frames, int
     return code;
 }
 
+/* --- Whitewater --- */
+
+static selkie_code step_whitewater(film *f, double dt, selkie_error *error)
+{
+    sk_surface_particles cloud;
+    SK_TRY(find_cloud(f, &cloud, error));
+    return sk_whitewater_step(&f->water, &cloud, selkie_world_frame(f->world), dt, error);
+}
+
+/* Simulates up to the frames that count, with more whitewater than there is room for. */
+static selkie_code fill_whitewater(film *f, int first, double dt, selkie_error *error)
+{
+    while (selkie_world_frame(f->world) < first) {
+        SK_TRY(simulate_frame(f, error));
+        SK_TRY(step_whitewater(f, dt, error));
+    }
+    return SELKIE_OK;
+}
+
+/* The cost of a million particles of whitewater. */
+static selkie_code film_whitewater(const char *scene_path, int first, int frames, int threads, selkie_error *error)
+{
+    selkie_scene *scene;
+    SK_TRY(selkie_scene_load(scene_path, 0, NULL, &scene, error));
+    scene->whitewater.rate *= 100.0;
+    scene->whitewater.most = whitewater_most;
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = threads;
+    film f = {0};
+    const double dt = 1.0 / scene->time.fps;
+    selkie_code code = selkie_world_create(scene, &options, &f.world, error);
+    if (!code)
+        code = sk_whitewater_init(&f.water, scene, threads, error);
+    if (!code)
+        code = fill_whitewater(&f, first, dt, error);
+    for (int n = 0; n < frames && !code; n++) {
+        begin(&f.simulation);
+        code = simulate_frame(&f, error);
+        end(&f.simulation);
+        begin(&f.whitewater);
+        if (!code)
+            code = step_whitewater(&f, dt, error);
+        end(&f.whitewater);
+    }
+    if (!code) {
+        printf("%s: %lld particles, %zu of whitewater, %d threads, mean of frames %d to %d\n", scene_path,
+               (long long)selkie_world_particle_count(f.world), f.water.count, threads, first + 1, first + frames);
+        print_row(&f, "simulation", &f.simulation, frames);
+        print_row(&f, "whitewater", &f.whitewater, frames);
+    }
+    sk_whitewater_free(&f.water);
+    selkie_world_destroy(f.world);
+    selkie_scene_free(scene);
+    return code;
+}
+
+/* --- Probes --- */
+
 /* The cost of the scene's probes. */
 static selkie_code compare_probes(const char *scene_path, int first, int frames, int threads, selkie_error *error)
 {
@@ -194,7 +272,7 @@ static selkie_code compare_probes(const char *scene_path, int first, int frames,
 int main(int argc, char **argv)
 {
     const char *scene = SELKIE_SCENES "/examples/dam_break_3d.json";
-    int first = 15, frames = 10, threads = omp_get_num_procs(), with_picture = 0, probes = 0;
+    int first = 15, frames = 10, threads = omp_get_num_procs(), with_picture = 0, probes = 0, whitewater = 0;
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "--frames") == 0 && a + 1 < argc)
             frames = atoi(argv[++a]);
@@ -206,12 +284,15 @@ int main(int argc, char **argv)
             with_picture = 1;
         else if (strcmp(argv[a], "--probes") == 0)
             probes = 1;
+        else if (strcmp(argv[a], "--whitewater") == 0)
+            whitewater = 1;
         else
             scene = argv[a];
     }
     selkie_error error = {0};
-    if (probes ? compare_probes(scene, first, frames, threads, &error)
-               : film_scene(scene, first, frames, threads, with_picture, &error)) {
+    if (probes       ? compare_probes(scene, first, frames, threads, &error)
+        : whitewater ? film_whitewater(scene, first, frames, threads, &error)
+                     : film_scene(scene, first, frames, threads, with_picture, &error)) {
         fprintf(stderr, "bench_film: %s\n", error.message);
         return 1;
     }

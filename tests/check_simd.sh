@@ -5,7 +5,7 @@ set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 set=$2
 build=$1/simd-$set
-programs="test_transfer test_advect test_sort test_poisson test_bounded test_sph"
+programs="test_transfer test_advect test_sort test_sort_again test_poisson test_bounded test_sph"
 
 case $set in
 avx2) needed="avx2 fma f16c bmi2" ;;

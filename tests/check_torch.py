@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two steps of training in C against the same in PyTorch. Skipped (77) without PyTorch.
+"""Two steps of training in C against the same in PyTorch. Skipped (77) where no Python has PyTorch.
 
 Usage: check_torch.py BUILD SOURCE
 """
@@ -11,7 +11,11 @@ import tempfile
 try:
     import torch
 except ImportError:
-    print("skipped: PyTorch is not installed")
+    # The Python of a version manager does not see the packages of the system.
+    system = "/usr/bin/python3"
+    if os.path.exists(system) and os.path.realpath(sys.executable) != os.path.realpath(system):
+        os.execv(system, [system] + sys.argv)
+    print("skipped: PyTorch is not installed (Debian: apt-get install python3-torch)")
     sys.exit(77)
 
 sys.path.insert(0, os.path.join(sys.argv[2], "tools"))

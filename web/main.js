@@ -147,7 +147,7 @@ function draw(time) {
   requestAnimationFrame(draw);
   const frame = unseen;
   unseen = null;
-  view.between.isOff = !!film.pictures; // pictures of frames are those of their times
+  Object.assign(view.between, { isOff: !!film.pictures, isRunning: page.state.running }); // frames that are kept are those of their times
   if (frame) {
     view.setFrame(frame);
     game.takeFrame(frame);

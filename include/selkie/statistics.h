@@ -140,7 +140,12 @@ typedef enum selkie_summary {
       "elastoplastic points: turned into heat by plastic flow since the start; in 2D per metre of depth") \
     X(int64_t, splashes, "", "droplets of the model of splashes in flight") \
     X(int64_t, splashes_made, "", "droplets that it has made since the start") \
-    X(int, sheet_sweeps, "", "reduced: Schwarz sweeps over the vortex sheets of the bodies")
+    X(int, sheet_sweeps, "", "reduced: Schwarz sweeps over the vortex sheets of the bodies") \
+    X(double, body_force_x, "N", \
+      "force of the liquid on the rigid bodies together, mean over the step; bodies.csv has that on each; in 2D per " \
+      "metre of depth") \
+    X(double, body_force_y, "N", "likewise") \
+    X(double, body_force_z, "N", "likewise")
 /* clang-format on */
 
 typedef struct selkie_statistics {

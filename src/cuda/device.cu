@@ -110,6 +110,7 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     if (step->dimension == 3)
         SK_TRY(sk_cuda_take(cuda, &cuda->shadow.tiles, capacity * SK_CUDA_TILE * sizeof(float), 0, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.wins, (capacity + 1) * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
     return sk_cuda_take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
 }
@@ -143,6 +144,7 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     int cells[3], depth = 0;
     for (int d = 0; d < 3; d++) {
         solver->level[0].blocks[d] = grid->blocks[d];
+        solver->level[0].joined[d] = sk_grid_joined(grid, d);
         cells[d] = d < step->dimension ? grid->cells[d] + 2 * SK_GRID_PADDING : 1;
     }
     for (;; depth++) {
@@ -154,6 +156,9 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
             break;
         for (int d = 0; d < 3; d++) {
             level[1].blocks[d] = d < step->dimension ? (level->blocks[d] + 1) / 2 : 1;
+            /* As in linalg/multigrid_setup_dim.c: while blocks pair up, and blocks that touch differ in colour. */
+            const int half = level->joined[d] % 2 ? 0 : level->joined[d] / 2;
+            level[1].joined[d] = half == 1 || half % 2 == 0 ? half : 0;
             cells[d] = d < step->dimension ? (cells[d] + 1) / 2 : 1;
         }
     }
@@ -306,12 +311,15 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     SK_TRY(sk_cuda_take(cuda, &cuda->data, sizeof *cuda->data, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->solver, sizeof *cuda->solver, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slot_of_place, (size_t)places * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.marked, (size_t)places, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.first_reach, (size_t)places * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.partial, 8 * 4096 * sizeof(double), 1, error));
     SK_TRY(sk_cuda_take_solids(step, error));
     SK_TRY(take_blocks(cuda, step, blocks, error));
     SK_TRY(take_solver(cuda, step, error));
     SK_TRY(take_particles(cuda, step, error));
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+        SK_TRY(step->dimension == 2 ? sk_cuda_take_mpm_2d(step, error) : sk_cuda_take_mpm_3d(step, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->data, &cuda->shadow, sizeof cuda->shadow, cudaMemcpyHostToDevice, cuda->stream),
                 "a copy", error);
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->solver, &cuda->solver_shadow, sizeof cuda->solver_shadow, cudaMemcpyHostToDevice,
@@ -319,6 +327,7 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
                 "a copy", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy", error);
     cuda->host_changed = 1;
+    cuda->has_keys = 0;
     cuda->results->block_count = cuda->results->particle_blocks = 0;
     return SELKIE_OK;
 }
@@ -356,6 +365,7 @@ selkie_code sk_cuda_create(sk_step *step, selkie_error *error)
     SK_CUDA_TRY(cudaSetDevice(0), "the choice of the device", error);
     SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "a stream", error);
     SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->body_stream, cudaStreamNonBlocking), "a stream", error);
+    SK_CUDA_TRY(cudaEventCreateWithFlags(&cuda->results_here, cudaEventDisableTiming), "an event", error);
 #endif
     SK_CUDA_TRY(cudaMallocHost((void **)&cuda->sent, sizeof *cuda->sent), "the step", error);
     SK_CUDA_TRY(cudaMallocHost((void **)&cuda->results, sizeof *cuda->results), "the results", error);
@@ -380,6 +390,8 @@ void sk_cuda_destroy(sk_step *step)
 #ifndef SK_CUDA_EMULATED
     cudaStreamDestroy(cuda->stream);
     cudaStreamDestroy(cuda->body_stream);
+    if (cuda->results_here)
+        cudaEventDestroy(cuda->results_here);
 #endif
     free(cuda);
     step->cuda = NULL;
@@ -408,7 +420,7 @@ static selkie_code send_particles(sk_step *step, selkie_error *error)
                     "a copy of the particles", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the particles", error);
     cuda->device_count = particles->count;
-    cuda->host_changed = 0;
+    cuda->host_changed = cuda->has_keys = 0;
     return SELKIE_OK;
 }
 
@@ -451,6 +463,10 @@ static void fill_step(sk_step *step)
         sk_cuda_fill_constants_2d(step, sent);
     else
         sk_cuda_fill_constants_3d(step, sent);
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM && step->dimension == 2)
+        sk_cuda_fill_mpm_2d(step, &sent->constants);
+    else if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+        sk_cuda_fill_mpm_3d(step, &sent->constants);
 }
 
 selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error)
@@ -524,27 +540,67 @@ selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *erro
 
 /* --- results --- */
 
-selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)
+static void take_results(sk_step *step)
 {
-    sk_cuda *cuda = step->cuda;
-    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
-                                cuda->stream),
-                "a step", error);
-    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
-    const sk_cuda_results *results = cuda->results;
-    if (results->lost)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
-                       "blew up; try a smaller time.step or time.cfl",
-                       (long long)results->lost);
-    cuda->device_count = results->count;
+    const sk_cuda_results *results = step->cuda->results;
+    step->cuda->device_count = results->count;
     step->particles.count = results->count;
     step->kernel_volume = results->kernel_volume;
     step->counted_volume = results->counted_volume;
     step->surface_volume = results->surface_volume;
     step->occupied_cells = results->occupied;
     step->liquid_cells = results->liquid;
+}
+
+selkie_code sk_cuda_ask_results(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
+                                cuda->stream),
+                "a step", error);
+    SK_CUDA_TRY(cudaEventRecord(cuda->results_here, cuda->stream), "a step", error);
     return SELKIE_OK;
+}
+
+static selkie_code copy_results(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_ask_results(step, error));
+    SK_CUDA_TRY(cudaEventSynchronize(step->cuda->results_here), "a step", error);
+    take_results(step);
+    return SELKIE_OK;
+}
+
+static selkie_code check_places(const sk_step *step, selkie_error *error)
+{
+    if (step->cuda->results->lost)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
+                       "blew up; try a smaller time.step or time.cfl",
+                       (long long)step->cuda->results->lost);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_await_results(sk_step *step, selkie_error *error)
+{
+    SK_CUDA_TRY(cudaEventSynchronize(step->cuda->results_here), "a step", error);
+    take_results(step);
+    return check_places(step, error);
+}
+
+selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)
+{
+    SK_TRY(copy_results(step, error));
+    return check_places(step, error);
+}
+
+void sk_cuda_remember_solve(sk_cuda *cuda, int kind, int iterations, int twice)
+{
+    for (int n = SK_CUDA_REMEMBERED - 1; n > 0; n--) {
+        cuda->last[kind].iterations[n] = cuda->last[kind].iterations[n - 1];
+        cuda->last[kind].twice[n] = cuda->last[kind].twice[n - 1];
+    }
+    cuda->last[kind].iterations[0] = iterations;
+    cuda->last[kind].twice[0] = twice;
 }
 
 static void report_errors(sk_step *step)
@@ -561,11 +617,10 @@ static selkie_code report_pressure(sk_step *step, selkie_error *error)
     const sk_cuda_results *results = step->cuda->results;
     const selkie_pressure_def *def = &step->scene->pressure;
     memset(&step->pressure, 0, sizeof step->pressure);
-    if (!sk_step_has_pressure(step))
+    if (!sk_step_has_pressure(step) || step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
         return SELKIE_OK;
     report_errors(step);
-    step->cuda->last[SK_CUDA_PRESSURE].iterations = results->pressure.iterations;
-    step->cuda->last[SK_CUDA_PRESSURE].twice = results->pressure.twice;
+    sk_cuda_remember_solve(step->cuda, SK_CUDA_PRESSURE, results->pressure.iterations, results->pressure.twice);
     step->pressure.iterations = results->pressure.iterations;
     step->pressure.converged = results->pressure.converged;
     step->pressure.residual = results->pressure.residual;
@@ -584,7 +639,7 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     const sk_cuda_results *results = cuda->results;
-    SK_TRY(sk_cuda_read_results(step, error));
+    SK_TRY(copy_results(step, error));
     sk_cuda_take_graph_times(cuda);
     SK_TRY(report_pressure(step, error));
     step->sums.kinetic = results->kinetic;
@@ -596,6 +651,7 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
             "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
             "smaller time.step or time.cfl",
             (long long)step->step_count + 1, step->time, (long long)results->bad);
+    SK_TRY(check_places(step, error));
 
     /* Drains came before the move, and before the volume was measured. */
     for (int d = 0; d < step->dimension; d++)

@@ -45,6 +45,7 @@ enum {
  * arbitrary order. */
 typedef struct sk_cuda_level {
     int blocks[3]; /* places along each axis */
+    int joined[3]; /* as many along a periodic axis, 0 along others */
     int places;
     int capacity;            /* blocks with block 0, which is empty */
     int32_t *map;            /* [places] number of the block, 0 = none; not of level 0 */
@@ -104,6 +105,7 @@ typedef struct sk_cuda_results {
         double positions[3]; /* m  their sum */
     } drained;               /* particles that drains have removed in this step */
     sk_mass_sums masses;
+    double elastic_energy, plastic_work, wave_speed; /* J/m3 times points, likewise, m/s */
     struct {
         int iterations, converged, broken, unknowns, twice;
         double residual;
@@ -115,10 +117,12 @@ typedef struct sk_cuda_data {
     int places;                      /* blocks of the domain */
     int capacity;                    /* blocks with memory, block 0 included */
     int32_t *slot_of_place;          /* [places] */
+    uint8_t *marked;                 /* [places] has particles; 0 between sorts */
     uint32_t *keys;                  /* [particles] cell counted over all places */
     uint32_t *ranks, *order;         /* [particles] */
     uint32_t *first_reach;           /* [places] first block and neighbour that reach an empty place */
-    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach; then those it names */
+    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach */
+    uint32_t *wins;                  /* [capacity] those of them whose slot it names */
     int32_t *slots_won;              /* [capacity] first slot of these */
     uint32_t *block_first;           /* [capacity + 1] */
     int32_t *solid_slots;            /* [places] slot in the fields of the solids, 0 = open */
@@ -126,7 +130,11 @@ typedef struct sk_cuda_data {
     float *scratch[SK_CUDA_SCRATCH]; /* [capacity][cells] */
     double *partial;                 /* [8][most thread blocks] */
     float *tiles;                    /* [capacity][SK_CUDA_TILE] sums of a block's particles: gather_dim.cu; 3D only */
+    void *mpm_materials, *mpm_gifts; /* sk_elastic_material, sk_mpm_gift [particles]; of mpm alone, as the next two */
+    void *mpm_tiles;                 /* [capacity][SK_MPM_TILE] float4: momentum and mass of a block's points */
+    float (*mpm_nodes)[4];           /* [capacity][cells] velocity (m/s) and mass */
     unsigned ticket[SK_CUDA_TICKETS];
+    unsigned overfull; /* cells in the list of the density projection */
     sk_cuda_results results;
 } sk_cuda_data;
 
@@ -135,6 +143,14 @@ typedef struct sk_cuda_shape {
     int count;
     const sk_shape_part *parts;
 } sk_cuda_shape;
+
+/* Constants of mpm. */
+typedef struct sk_cuda_mpm {
+    float dt, kick; /* s    of plastic flow, and of forces */
+    float gain[3];  /* m/s  of gravity */
+    int material;   /*      attribute; -1 = none */
+    int attributes[5];
+} sk_cuda_mpm;
 
 /* Constants of a step that the host computes. */
 typedef struct sk_cuda_constants {
@@ -146,6 +162,7 @@ typedef struct sk_cuda_constants {
     sk_advection advection; /* of the same size in 2D and 3D */
     float relative_density[SK_TRANSFER_MATERIALS];
     float obstacles_low[3], obstacles_high[3]; /* m    box around all obstacles during the step */
+    sk_cuda_mpm mpm;
     int force_count;
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
@@ -159,6 +176,7 @@ typedef struct sk_cuda_sent {
 
 /* Kinds of solves. */
 enum { SK_CUDA_PRESSURE, SK_CUDA_DENSITY, SK_CUDA_DENSITY_AGAIN, SK_CUDA_SOLVES };
+enum { SK_CUDA_REMEMBERED = 3 };
 
 enum { SK_CUDA_GRAPHS = 32, SK_CUDA_KERNELS = 128 };
 
@@ -226,9 +244,12 @@ struct sk_cuda {
     int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
+    int has_keys;                                /* the last phase has found the places of the particles */
+    int sorted_ahead;                            /* the sort after a density projection has been launched */
+    cudaEvent_t results_here;                    /* the results of the density projection have been copied */
     struct {
-        int iterations, twice;
-    } last[SK_CUDA_SOLVES]; /* of the last solve of each kind: what the next one is launched with */
+        int iterations[SK_CUDA_REMEMBERED], twice[SK_CUDA_REMEMBERED];
+    } last[SK_CUDA_SOLVES]; /* of the last solves of each kind, the latest first */
     sk_cuda_solids solids;
 };
 
@@ -262,6 +283,12 @@ typedef void (*sk_cuda_launches)(sk_cuda *cuda, const sk_step *step);
 selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error);
 /* Makes room for more blocks after a sort that had too few. The particles before it are still there. */
 selkie_code sk_cuda_grow(sk_step *step, selkie_error *error);
+/* Remembers how a solve of a kind went. The next one is launched with as many iterations and second visits as the last
+ * ones needed: what it does not need costs little, what is missing runs in a loop that is slower. */
+void sk_cuda_remember_solve(sk_cuda *cuda, int kind, int iterations, int twice);
+/* The results of a density projection: asks for them, and waits for them. The sort that follows needs none. */
+selkie_code sk_cuda_ask_results(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_await_results(sk_step *step, selkie_error *error);
 /* Waits and copies the results. */
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
 /* Takes the times of the graphs of a step that is over, and releases the profile. */
@@ -274,9 +301,10 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
 
 /* --- launches ---
  *
- * A kernel may start before its predecessors in the graph are done. SK_CUDA_WAIT waits for them; every kernel waits, on
- * all its paths. Before that it may only read what no kernel of the same graph writes: iterations of the solver read
- * the matrix. */
+ * A kernel may start before its predecessors in the graph are done. SK_CUDA_WAIT waits for them. The first thread block
+ * of a kernel waits on all its paths, so that the kernel is not done before them; others may return if they have
+ * nothing to do. Before the wait a kernel may only read what no kernel of the same graph writes: iterations of the
+ * solver read the matrix. */
 #ifdef SK_CUDA_EMULATED
 #define SK_CUDA_WAIT() ((void)0)
 #define SK_CUDA_LET_NEXT_START() ((void)0)
@@ -412,14 +440,15 @@ SK_DEVICE int sk_cuda_scan(int value, int *total)
     return before + sum - value;
 }
 
-/* Is this the last thread block of the launch to come here? It then sees what the others have written. */
-SK_DEVICE bool sk_cuda_is_last(unsigned *ticket)
+/* Is this the last of the first `blocks` thread blocks of the launch to come here? It then sees what the others have
+ * written. */
+SK_DEVICE bool sk_cuda_is_last_of(unsigned *ticket, unsigned blocks)
 {
     __shared__ int last;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-        last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+        last = atomicAdd(ticket, 1u) == blocks - 1;
         if (last)
             *ticket = 0;
     }
@@ -427,6 +456,10 @@ SK_DEVICE bool sk_cuda_is_last(unsigned *ticket)
     if (last)
         __threadfence();
     return last != 0;
+}
+SK_DEVICE bool sk_cuda_is_last(unsigned *ticket)
+{
+    return sk_cuda_is_last_of(ticket, gridDim.x);
 }
 
 #endif

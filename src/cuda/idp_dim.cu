@@ -11,6 +11,7 @@ extern "C" {
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
 #include "cuda/solids_parts.h"
+#include "cuda/sort_parts.h"
 
 #define SK_IDP_DISTANCE distance_once
 #define SK_IDP_VELOCITY velocity_of_solids
@@ -19,22 +20,42 @@ extern "C" {
 
 /* --- density --- */
 
-/* Rows that kernels of particles reach, as runs. */
-static __global__ void find_reached(const sk_step *step)
+/* Rows that kernels of particles reach, as runs: sk_plain_row_is_reached, with each cell in and around the block looked
+ * up once. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS) find_reached(const sk_step *step)
 {
+    enum { SIDE = SK_BLOCK_N + 2, ROWS = SELKIE_DIM == 3 ? SIDE * SIDE : SIDE };
     SK_CUDA_WAIT();
+    __shared__ int filled[ROWS];
     __shared__ unsigned runs[2];
+    const sk_grid *grid = &step->grid;
     SK_CUDA_EACH_BLOCK(block, step)
     {
+        const sk_plain_cell whole = {block, 0};
+        for (int row = (int)threadIdx.x; row < ROWS; row += (int)blockDim.x)
+            filled[row] = 0;
         if (threadIdx.x < 2)
             runs[threadIdx.x] = 0;
         __syncthreads();
-        const int first = (int)threadIdx.x * SK_BLOCK_N;
-        if (first < SK_BLOCK_CELLS && sk_plain_row_is_reached(&step->grid, block, first))
-            atomicOr(&runs[first / 256], ((1u << SK_BLOCK_N / 8) - 1) << first / 8 % 32);
+        for (int n = (int)threadIdx.x; n < SIDE * ROWS; n += (int)blockDim.x) {
+            const int offset[3] = {n % SIDE - 1, n / SIDE % SIDE - 1, SELKIE_DIM == 3 ? n / SIDE / SIDE - 1 : 0};
+            uint32_t begin, end;
+            sk_plain_particles(grid, sk_plain_beside(grid, whole, offset), &begin, &end);
+            if (begin < end)
+                filled[n / SIDE] = 1;
+        }
+        __syncthreads();
+        for (int row = (int)threadIdx.x; row < SK_BLOCK_CELLS / SK_BLOCK_N; row += (int)blockDim.x) {
+            const int j = row % SK_BLOCK_N, k = row / SK_BLOCK_N, first = row * SK_BLOCK_N;
+            int reached = 0;
+            for (int n = 0; n < (SELKIE_DIM == 3 ? 9 : 3); n++)
+                reached |= filled[j + n % 3 + SIDE * (SELKIE_DIM == 3 ? k + n / 3 : 0)];
+            if (reached)
+                atomicOr(&runs[first / 256], ((1u << SK_BLOCK_N / 8) - 1) << first / 8 % 32);
+        }
         __syncthreads();
         if (threadIdx.x == 0)
-            step->grid.runs[SK_RUNS_REACHED][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
+            grid->runs[SK_RUNS_REACHED][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
         __syncthreads();
     }
 }
@@ -42,8 +63,7 @@ static __global__ void find_reached(const sk_step *step)
 static void launch_density(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH(cuda, find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
-              step);
+    SK_LAUNCH(cuda, find_reached, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
     SK_DIM(sk_cuda_launch_weigh)(cuda, host);
 }
 
@@ -54,8 +74,19 @@ selkie_code SK_DIM(sk_cuda_density)(sk_step *step, selkie_error *error)
 
 /* --- overfull cells --- */
 
+/* Lower corner of a cell, m. */
+SK_DEVICE void corner_of_cell(const sk_grid *grid, sk_plain_cell cell, double corner[3])
+{
+    int at[3];
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < 3; d++)
+        corner[d] = grid->corner[d] + at[d] * grid->cell_size;
+}
+
+/* Lists the overfull cells, in an arbitrary order. Those that an obstacle cuts are spread at once. The list takes the
+ * memory of the sort, which is over. */
 template <bool AMONG_OBSTACLES>
-static __global__ void spread(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+static __global__ void find_overfull(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
@@ -65,23 +96,74 @@ static __global__ void spread(const sk_step *step, const sk_cuda_constants *cons
     const uint32_t *material = step->relative_density ? step->particles.attributes[constants->material].data : nullptr;
     SK_CUDA_EACH_CELL(cell, step)
     {
-        const size_t solid = sk_plain_solid_index(solids, cell);
         uint32_t first, last;
         sk_plain_particles(grid, cell, &first, &last);
-        if ((int64_t)(last - first) <= step->particles_per_cell ||
-            !((double)total_density(step, cell) > step->scene->idp.density_max) || solids->closed[solid])
+        if ((int64_t)(last - first) <= step->particles_per_cell)
+            continue;
+        const size_t solid = sk_plain_solid_index(solids, cell);
+        if (!((double)total_density(step, cell) > step->scene->idp.density_max) || solids->closed[solid])
             continue;
         /* Does a solid cut the cell? A wall of the domain, along a face, does not. */
         const double whole = solids->plain[solids->block_slot[cell.slot]] ? 0.45 : 0.5 * sqrt((double)SELKIE_DIM);
-        int at[3];
-        double corner[3];
-        sk_plain_coordinates(grid, cell, at);
-        for (int d = 0; d < 3; d++)
-            corner[d] = grid->corner[d] + at[d] * grid->cell_size;
-        const int64_t moved =
-            idp_spread_cell(step, step->particles.records + first, material ? material + first : nullptr, last - first,
-                            corner, AMONG_OBSTACLES && solids->distance[solid] < (float)whole);
+        int64_t moved = last - first;
+        if (AMONG_OBSTACLES && solids->distance[solid] < (float)whole) {
+            double corner[3];
+            corner_of_cell(grid, cell, corner);
+            moved = idp_spread_cell(step, step->particles.records + first, material ? material + first : nullptr, moved,
+                                    corner, 1);
+        } else {
+            data->order[atomicAdd(&data->overfull, 1u)] = (uint32_t)sk_plain_index(cell);
+        }
         atomicAdd((unsigned long long *)&data->results.redistributed, (unsigned long long)moved);
+    }
+}
+
+enum { SPREAD_WARPS = SK_CUDA_THREADS / 32 };
+
+/* Mean velocity of the particles of a cell by the threads of a warp: idp_mean_velocity, where all have the same mass.
+ * The sum has its order. */
+SK_DEVICE void mean_of_warp(const sk_particle *records, int64_t count, double (*shares)[3], double mean[3])
+{
+    const int lane = (int)threadIdx.x % 32;
+    mean[0] = mean[1] = mean[2] = 0.0;
+    for (int64_t first = 0; first < count; first += 32) {
+        const int64_t left = count - first < 32 ? count - first : 32;
+        for (int d = 0; lane < left && d < SELKIE_DIM; d++)
+            shares[lane][d] = (double)records[first + lane].velocity[d] / (double)count;
+        __syncwarp();
+        for (int p = 0; p < left; p++)
+            for (int d = 0; d < SELKIE_DIM; d++)
+                mean[d] += shares[p][d];
+        __syncwarp();
+    }
+}
+
+/* Spreads the particles of the listed cells, a warp a cell. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    spread(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    __shared__ double shares[SPREAD_WARPS][32][3];
+    const sk_grid *grid = &step->grid;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const uint32_t *material = step->relative_density ? step->particles.attributes[constants->material].data : nullptr;
+    for (unsigned n = blockIdx.x * SPREAD_WARPS + (unsigned)warp; n < data->overfull; n += gridDim.x * SPREAD_WARPS) {
+        const sk_plain_cell cell = {(int)(data->order[n] / SK_BLOCK_CELLS), (int)(data->order[n] % SK_BLOCK_CELLS)};
+        uint32_t first, last;
+        double corner[3], mean[3];
+        sk_plain_particles(grid, cell, &first, &last);
+        sk_particle *records = step->particles.records + first;
+        const int64_t count = last - first, per_axis = idp_refine(count, 0);
+        corner_of_cell(grid, cell, corner);
+        if (step->relative_density)
+            idp_mean_velocity(step, records, material + first, count, mean);
+        else
+            mean_of_warp(records, count, shares[warp], mean);
+        __syncwarp();
+        for (int64_t p = lane; p < count; p += 32)
+            idp_spread_particle(step, corner, per_axis, sk_idp_sub_cell(p, count, idp_sub_cells(per_axis)), mean,
+                                records[p].position, &records[p]);
+        __syncwarp();
     }
 }
 
@@ -183,13 +265,15 @@ static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *sol
     begin_solve(step, solver);
     data->results.unseen = data->results.needy = 0;
     data->results.redistributed = data->results.intruders = 0;
+    data->overfull = 0;
 }
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
-    build_rows(const sk_step *step, sk_cuda_data *data, int local, int pushing)
+    build_rows(const sk_step *step, sk_cuda_data *data, sk_cuda_solver *solver, int local, int pushing)
 {
     SK_CUDA_WAIT();
     int64_t unseen = 0;
+    clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
@@ -199,9 +283,22 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         atomicAdd((unsigned long long *)&data->results.unseen, (unsigned long long)unseen);
 }
 
-static __global__ void find_displacements(const sk_step *step, int local, int pushing)
+SK_DEVICE void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
+{
+    data->results.density.iterations = solver->iteration;
+    data->results.density.converged = solver->converged;
+    data->results.density.broken = solver->broken;
+    data->results.density.unknowns = solver->unknowns[0];
+    data->results.density.residual = solver->residual;
+    data->results.density.twice = solver->twice;
+}
+
+static __global__ void find_displacements(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data,
+                                          int local, int pushing)
 {
     SK_CUDA_WAIT();
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        report_density(solver, data);
     SK_CUDA_EACH_CELL(cell, step)
     displace_faces(step, cell, local, pushing);
 }
@@ -275,24 +372,26 @@ SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *con
 
 template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    displace(const sk_step *step, const sk_cuda_constants *constants, int local)
+    displace(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int local)
 {
     __shared__ float tile[SELKIE_DIM * TILE];
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
+    const sorted_grid sorted = grid_to_sort(grid);
     const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int block = 1 + item / parts;
         uint32_t begin, end;
         particles_of_part(grid, block, item % parts, parts, &begin, &end);
-        if (!AMONG_OBSTACLES && local && !grid->runs[SK_RUNS_MOVED][block])
+        const int still = local && !grid->runs[SK_RUNS_MOVED][block];
+        if (begin == end)
             continue;
         const sk_plain_cell whole = {block, 0};
         int corner[3] = {0, 0, 0};
         sk_plain_coordinates(grid, whole, corner);
         __syncthreads();
-        for (int n = (int)threadIdx.x; n < TILE; n += (int)blockDim.x) {
+        for (int n = (int)threadIdx.x; !still && n < TILE; n += (int)blockDim.x) {
             const int offset[3] = {n % TILE_SIDE - 1, n / TILE_SIDE % TILE_SIDE - 1,
                                    SELKIE_DIM == 3 ? n / TILE_SIDE / TILE_SIDE - 1 : 0};
             const size_t from = sk_plain_index(sk_plain_beside(grid, whole, offset));
@@ -313,10 +412,11 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 at[d] = corner[d] + inside;
                 cell.local |= inside << (d * SK_BLOCK_LOG);
             }
-            if (!local || run_has(grid->runs[SK_RUNS_MOVED], cell))
+            const int moves = !still && (!local || run_has(grid->runs[SK_RUNS_MOVED], cell));
+            if (moves) {
                 displace_particle(&frame, &constants->displacement, tile, corner, at, position);
-            else if (!AMONG_OBSTACLES)
-                continue;
+                wrap_position(grid, position);
+            }
             if (AMONG_OBSTACLES) {
                 sk_particle particle = load_particle(&step->particles.records[p]);
                 const float before[3] = {half.x, half.y, half.z};
@@ -324,23 +424,15 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                     particle.position[d] = position[d];
                 sweep_displaced(step, constants, before, &particle);
                 store_particle(&step->particles.records[p], particle);
+                mark_place(&sorted, data, p, particle.position, 0);
                 continue;
             }
             half.x = position[0], half.y = position[1], half.z = position[2];
-            *record = half;
+            if (moves)
+                *record = half;
+            mark_place(&sorted, data, p, position, 0);
         }
     }
-}
-
-static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    data->results.density.iterations = solver->iteration;
-    data->results.density.converged = solver->converged;
-    data->results.density.broken = solver->broken;
-    data->results.density.unknowns = solver->unknowns[0];
-    data->results.density.residual = solver->residual;
-    data->results.density.twice = solver->twice;
 }
 
 /* Overfull cells, and particles inside solids. */
@@ -348,11 +440,12 @@ static void launch_overfull(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     SK_LAUNCH_SIMPLE(cuda, begin_correction, 1, 1, step, cuda->solver, cuda->data);
+    const sk_cuda_constants *constants = &cuda->device->constants;
     if (host->solids.obstacle_count)
-        SK_LAUNCH_SIMPLE(cuda, spread<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
+        SK_LAUNCH_SIMPLE(cuda, find_overfull<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
     else
-        SK_LAUNCH_SIMPLE(cuda, spread<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants,
-                         cuda->data);
+        SK_LAUNCH_SIMPLE(cuda, find_overfull<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+    SK_LAUNCH(cuda, spread, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, step, constants, cuda->data);
     if (host->scene->idp.solids == SELKIE_IDP_PUSH_OUT && host->solids.obstacle_count) {
         SK_LAUNCH_SIMPLE(cuda, clear_pushes, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
         SK_LAUNCH_SIMPLE(cuda, find_intruders, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
@@ -364,7 +457,8 @@ static void launch_system(sk_cuda *cuda, const sk_step *host, int local, int pus
     const sk_step *step = &cuda->device->step;
     if (local)
         launch_region(cuda);
-    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, pushing);
+    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, cuda->solver, local,
+                     pushing);
     SK_DIM(sk_cuda_start_solve)(cuda, host);
 }
 
@@ -373,50 +467,28 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local, int
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
-    SK_LAUNCH_SIMPLE(cuda, report_density, 1, 1, cuda->solver, cuda->data);
-    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local, pushing);
+    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->solver, cuda->data, local,
+                     pushing);
     for (int back = 0; back < 2; back++)
         SK_LAUNCH(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
     if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, displace<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, local);
+        SK_LAUNCH(cuda, displace<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local);
     else
-        SK_LAUNCH(cuda, displace<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, local);
+        SK_LAUNCH(cuda, displace<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local);
 }
 
 /* The three kinds of a correction: of all cells, of all cells with solids that push, of a region. Without obstacles the
  * first graph begins with the overfull cells. */
-static void launch_first_system(sk_cuda *cuda, const sk_step *host)
+template <int LOCAL, int PUSHING> static void launch_system_of(sk_cuda *cuda, const sk_step *host)
 {
-    if (!host->solids.obstacle_count)
+    if (!host->solids.obstacle_count && !PUSHING)
         launch_overfull(cuda, host);
-    launch_system(cuda, host, 0, 0);
+    launch_system(cuda, host, LOCAL, PUSHING);
 }
 
-static void launch_pushed_system(sk_cuda *cuda, const sk_step *host)
+template <int LOCAL, int PUSHING> static void launch_correction_of(sk_cuda *cuda, const sk_step *host)
 {
-    launch_system(cuda, host, 0, 1);
-}
-
-static void launch_local_system(sk_cuda *cuda, const sk_step *host)
-{
-    if (!host->solids.obstacle_count)
-        launch_overfull(cuda, host);
-    launch_system(cuda, host, 1, 0);
-}
-
-static void launch_first(sk_cuda *cuda, const sk_step *host)
-{
-    launch_correction(cuda, host, 0, 0);
-}
-
-static void launch_pushed(sk_cuda *cuda, const sk_step *host)
-{
-    launch_correction(cuda, host, 0, 1);
-}
-
-static void launch_local(sk_cuda *cuda, const sk_step *host)
-{
-    launch_correction(cuda, host, 1, 0);
+    launch_correction(cuda, host, LOCAL, PUSHING);
 }
 
 /* Reports a correction, and whether another one follows: as sk_idp_correct_with. */
@@ -424,10 +496,10 @@ static selkie_code take_correction(sk_step *step, int local, selkie_error *error
 {
     const sk_cuda_results *results = step->cuda->results;
     const selkie_idp_def *def = &step->scene->idp;
-    SK_TRY(sk_cuda_read_results(step, error));
+    SK_TRY(sk_cuda_await_results(step, error));
     step->redistributed += results->redistributed;
-    step->cuda->last[local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY].iterations = results->density.iterations;
-    step->cuda->last[local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY].twice = results->density.twice;
+    sk_cuda_remember_solve(step->cuda, local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY, results->density.iterations,
+                           results->density.twice);
     if (local && !results->needy)
         return SELKIE_OK;
     step->density_passes++;
@@ -468,13 +540,16 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
         step->pushed_out = again ? step->pushed_out : step->cuda->results->intruders;
     }
     const int local = again && !pushing;
-    SK_TRY(local     ? sk_cuda_run(step, "local_system", launch_local_system, error)
-           : pushing ? sk_cuda_run(step, "pushed_system", launch_pushed_system, error)
-                     : sk_cuda_run(step, "density_system", launch_first_system, error));
+    SK_TRY(local     ? sk_cuda_run(step, "local_system", launch_system_of<1, 0>, error)
+           : pushing ? sk_cuda_run(step, "pushed_system", launch_system_of<0, 1>, error)
+                     : sk_cuda_run(step, "density_system", launch_system_of<0, 0>, error));
     SK_TRY(SK_DIM(sk_cuda_iterate)(step, local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY, error));
-    SK_TRY(local     ? sk_cuda_run(step, "density_again", launch_local, error)
-           : pushing ? sk_cuda_run(step, "density_pushed", launch_pushed, error)
-                     : sk_cuda_run(step, "density_correct", launch_first, error));
+    SK_TRY(local     ? sk_cuda_run(step, "density_again", launch_correction_of<1, 0>, error)
+           : pushing ? sk_cuda_run(step, "density_pushed", launch_correction_of<0, 1>, error)
+                     : sk_cuda_run(step, "density_correct", launch_correction_of<0, 0>, error));
     step->cuda->particles_here = 0;
+    step->cuda->has_keys = 1;
+    SK_TRY(sk_cuda_ask_results(step, error));
+    SK_TRY(SK_DIM(sk_cuda_sort_ahead)(step, error));
     return take_correction(step, local, error);
 }

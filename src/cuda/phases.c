@@ -31,6 +31,10 @@ static const struct {
     {"particle_forces", "particle_forces", {sk_cuda_particle_forces, sk_cuda_particle_forces}},
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
+    {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
+    {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
+    {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
+    {"mpm", "to_points", {sk_cuda_mpm_to_points_2d, sk_cuda_mpm_to_points_3d}},
     {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},
 };
 
@@ -88,11 +92,28 @@ static const char *missing_shape(const selkie_scene *scene)
     return part;
 }
 
+/* Blocks that touch must differ in colour for the solver's smoother, unless a block touches itself. */
+static int has_odd_period(const selkie_scene *scene)
+{
+    const int extent = scene->domain.dimension == 3 ? 8 : 16; /* cells of a block */
+    int cells[3], odd = 0;
+    selkie_scene_cells(scene, cells);
+    for (int d = 0; d < scene->domain.dimension; d++)
+        odd |= (int)scene->domain.periodic >> d & 1 && cells[d] / extent % 2 && cells[d] / extent > 1;
+    return odd;
+}
+
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
-    if (scene->discretization != SELKIE_DISCRETIZATION_GRID)
-        return "a discretization other than \"grid\"";
+    const int has_points = scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points)
+        return "a discretization other than \"grid\" and \"mpm\"";
+    for (int o = 0; has_points && o < scene->obstacle_count; o++)
+        if (scene->obstacles[o].liquid_friction > 0.0)
+            return "elastoplastic points that rub on obstacles";
+    if (has_points && (scene->source_count || scene->drain_count))
+        return "sources and drains of elastoplastic points";
     if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)
         return "unilateral incompressibility";
     if (scene->body_count)
@@ -103,8 +124,10 @@ static const char *missing_part(const selkie_scene *scene)
         return "so many force fields";
     if (scene->change_count)
         return "changes during the run";
-    if (scene->domain.periodic)
-        return "periodic sides";
+    if (scene->domain.periodic && (scene->obstacle_count || scene->source_count || scene->drain_count || has_points))
+        return "periodic sides with obstacles, sources, drains or points";
+    if (has_odd_period(scene))
+        return "periodic sides with an odd number of blocks between them";
     return missing_shape(scene);
 }
 

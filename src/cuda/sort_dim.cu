@@ -1,6 +1,7 @@
 /* The cell sort on the GPU: the slots and the order of the plain sort.
  *
- * (1) Each particle finds its place, a block of the domain, and its cell. (2) Places with particles get slots in
+ * (1) Each particle finds its place, a block of the domain, and its cell; the phases that move particles do so at their
+ * end. (2) Places with particles get slots in
  * ascending order. (3) Particles are counted by cell; prefix sums give the first particle of each cell. (4) Particles
  * go to their cells. Counters give them an arbitrary order there, so each cell then sorts its few particles by their
  * old numbers: the result is that of a stable sort. (5) Places that kernels reach get slots in the order in which a
@@ -10,10 +11,9 @@
 
 extern "C" {
 #include "cuda/phases.h"
-#include "particles/sort_kernels.h"
 }
+#include "cuda/sort_parts.h"
 
-static const uint32_t no_cell = UINT32_MAX; /* of dead particles and of particles outside the grid */
 enum { CELLS = SK_BLOCK_CELLS };
 
 SK_DEVICE void coordinates_of(const sk_grid *grid, int place, int at[3])
@@ -26,21 +26,27 @@ SK_DEVICE void coordinates_of(const sk_grid *grid, int place, int at[3])
 /* The place at an offset from a block; -1 outside of the domain. */
 SK_DEVICE int place_beside(const sk_grid *grid, const int32_t from[4], int n)
 {
-    const int x = from[0] + n % 3 - 1, y = from[1] + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0;
-    if (x < 0 || y < 0 || z < 0 || x >= grid->blocks[0] || y >= grid->blocks[1] || z >= grid->blocks[2])
-        return -1;
-    return x + grid->blocks[0] * (y + grid->blocks[1] * z);
+    int at[3] = {from[0] + n % 3 - 1, from[1] + n / 3 % 3 - 1, SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (at[d] >= 0 && at[d] < grid->blocks[d])
+            continue;
+        if (!(grid->periodic >> d & 1))
+            return -1;
+        at[d] = sk_wrap_index(at[d], grid->blocks[d]);
+    }
+    return at[0] + grid->blocks[0] * (at[1] + grid->blocks[1] * at[2]);
 }
 
-static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
+static __global__ void clear_places(sk_cuda_data *data, int with_marks)
 {
     SK_CUDA_WAIT();
-    (void)step;
     SK_CUDA_EACH(i, data->places)
     {
         data->slot_of_place[i] = 0;
         data->first_reach[i] = UINT32_MAX;
-        if (i == 0)
+        if (with_marks)
+            data->marked[i] = 0;
+        if (with_marks && i == 0)
             data->results.lost = 0;
     }
 }
@@ -48,31 +54,17 @@ static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
 static __global__ void find_places(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
-    const sk_grid *grid = &step->grid;
-    const float inverse = (float)(1.0 / grid->cell_size);
-    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
-    const int blocks[3] = {grid->blocks[0], grid->blocks[1], grid->blocks[2]};
+    const sorted_grid grid = grid_to_sort(&step->grid);
     SK_CUDA_EACH(p, step->particles.count)
     {
         const sk_particle *particle = &step->particles.records[p];
-        unsigned cell;
-        int block[3];
         const float position[3] = {particle->position[0], particle->position[1], particle->position[2]};
-        const int inside = sk_place_of_position(position, corner, inverse, blocks, block, &cell);
-        const int dead = (particle->flags & SK_PARTICLE_DEAD) != 0;
-        uint32_t key = no_cell;
-        if (inside && !dead) {
-            const int place = block[0] + blocks[0] * (block[1] + blocks[1] * block[2]);
-            key = (uint32_t)place * CELLS + cell;
-            data->slot_of_place[place] = 1;
-        } else if (!dead) {
-            atomicAdd((unsigned long long *)&data->results.lost, 1ull);
-        }
-        data->keys[p] = key;
+        mark_place(&grid, data, (uint32_t)p, position, (particle->flags & SK_PARTICLE_DEAD) != 0);
     }
 }
 
-/* Slots for the places with particles, in ascending order. One thread block; a thread has 8 places at a time. */
+/* Slots for the marked places, in ascending order, and clears the marks. One thread block; a thread has 8 places at a
+ * time. */
 static __global__ void number_places(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
@@ -86,21 +78,15 @@ static __global__ void number_places(sk_step *step, sk_cuda_data *data)
         int has[SHARE], count = 0, total;
         const int from = first + SHARE * (int)threadIdx.x;
         for (int n = 0; n < SHARE; n++) {
-            has[n] = from + n < data->places ? data->slot_of_place[from + n] : 0;
+            has[n] = from + n < data->places ? data->marked[from + n] : 0;
             count += has[n];
         }
         int slot = before + sk_cuda_scan(count, &total);
         for (int n = 0; n < SHARE; n++) {
             if (!has[n])
                 continue;
+            data->marked[from + n] = 0;
             data->slot_of_place[from + n] = slot < data->capacity ? slot : 0;
-            if (slot < data->capacity) {
-                int at[3];
-                coordinates_of(grid, from + n, at);
-                for (int d = 0; d < 3; d++)
-                    grid->coordinates[slot][d] = at[d];
-                grid->coordinates[slot][3] = 0;
-            }
             slot++;
         }
         __syncthreads();
@@ -115,12 +101,25 @@ static __global__ void number_places(sk_step *step, sk_cuda_data *data)
     }
 }
 
-static __global__ void clear_counts(sk_step *step, sk_cuda_data *data)
+/* Coordinates of the blocks with particles, and no particles in their cells yet. */
+static __global__ void begin_blocks(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
-    (void)data;
-    SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS + 1)
-    step->grid.cell_start[c] = 0;
+    sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(place, data->places)
+    {
+        const int slot = data->slot_of_place[place];
+        int at[3];
+        if (!slot)
+            continue;
+        coordinates_of(grid, (int)place, at);
+        for (int d = 0; d < 3; d++)
+            grid->coordinates[slot][d] = at[d];
+        grid->coordinates[slot][3] = 0;
+        data->wins[slot] = 0;
+    }
+    SK_CUDA_EACH(c, (size_t)grid->particle_blocks * CELLS + 1)
+    grid->cell_start[c] = 0;
 }
 
 SK_DEVICE size_t cell_of(const sk_cuda_data *data, uint32_t key)
@@ -222,23 +221,19 @@ static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_c
     }
 }
 
-/* The pairs of a block that give their place its slot: a bit each, in `reach`. */
+/* The pairs of a block that give their place its slot: a bit each. */
 static __global__ void find_winners(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
-    SK_CUDA_EACH(i, grid->particle_blocks)
+    SK_CUDA_EACH(i, (size_t)grid->particle_blocks * SK_NEIGHBOURS)
     {
-        const int b = (int)i + 1;
-        const unsigned reach = data->reach[b];
-        unsigned wins = 0;
-        for (int n = 0; n < SK_NEIGHBOURS; n++) {
-            if (!(reach >> n & 1))
-                continue;
-            const int place = place_beside(grid, grid->coordinates[b], n);
-            wins |= (unsigned)(place >= 0 && data->first_reach[place] == (uint32_t)(b * SK_NEIGHBOURS + n)) << n;
-        }
-        data->reach[b] = wins;
+        const int b = 1 + (int)(i / SK_NEIGHBOURS), n = (int)(i % SK_NEIGHBOURS);
+        if (!(data->reach[b] >> n & 1))
+            continue;
+        const int place = place_beside(grid, grid->coordinates[b], n);
+        if (place >= 0 && data->first_reach[place] == (uint32_t)(b * SK_NEIGHBOURS + n))
+            atomicOr(&data->wins[b], 1u << n);
     }
 }
 
@@ -254,7 +249,7 @@ static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
     __syncthreads();
     for (int first = 1; first <= blocks; first += (int)blockDim.x) {
         const int b = first + (int)threadIdx.x;
-        const int own = b <= blocks ? __popc(data->reach[b]) : 0;
+        const int own = b <= blocks ? __popc(data->wins[b]) : 0;
         int total;
         const int slot = before + sk_cuda_scan(own, &total);
         if (b <= blocks)
@@ -278,25 +273,22 @@ static __global__ void place_reached(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
-    SK_CUDA_EACH(i, grid->particle_blocks)
+    SK_CUDA_EACH(i, (size_t)grid->particle_blocks * SK_NEIGHBOURS)
     {
-        const int b = (int)i + 1;
-        const unsigned wins = data->reach[b];
-        int slot = data->slots_won[b];
-        for (int n = 0; n < SK_NEIGHBOURS; n++) {
-            if (!(wins >> n & 1))
-                continue;
-            const int place = place_beside(grid, grid->coordinates[b], n);
-            if (slot < data->capacity) {
-                int at[3];
-                coordinates_of(grid, place, at);
-                data->slot_of_place[place] = slot;
-                for (int d = 0; d < 3; d++)
-                    grid->coordinates[slot][d] = at[d];
-                grid->coordinates[slot][3] = 0;
-            }
-            slot++;
-        }
+        const int b = 1 + (int)(i / SK_NEIGHBOURS), n = (int)(i % SK_NEIGHBOURS);
+        const unsigned wins = data->wins[b];
+        if (!(wins >> n & 1))
+            continue;
+        const int place = place_beside(grid, grid->coordinates[b], n);
+        const int slot = data->slots_won[b] + __popc(wins & ((1u << n) - 1));
+        int at[3];
+        if (slot >= data->capacity)
+            continue;
+        coordinates_of(grid, place, at);
+        data->slot_of_place[place] = slot;
+        for (int d = 0; d < 3; d++)
+            grid->coordinates[slot][d] = at[d];
+        grid->coordinates[slot][3] = 0;
     }
 }
 
@@ -336,34 +328,37 @@ static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
     }
 }
 
-/* The particles of each cell in their old order. They nearly are: insertion. */
-static __global__ void order_cells(sk_step *step, sk_cuda_data *data)
+/* The copies of the particles change their roles. By one thread. */
+SK_DEVICE void swap_particles(sk_particles *particles, int64_t count)
 {
-    SK_CUDA_WAIT();
-    SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS)
-    {
-        const uint32_t first = step->grid.cell_start[c], last = step->grid.cell_start[c + 1];
-        for (uint32_t i = first + 1; i < last; i++) {
-            const uint32_t own = data->order[i];
-            uint32_t j = i;
-            for (; j > first && data->order[j - 1] > own; j--)
-                data->order[j] = data->order[j - 1];
-            if (j != i)
-                data->order[j] = own;
-        }
+    sk_particle *records = particles->records;
+    particles->records = particles->spare;
+    particles->spare = records;
+    for (int a = 0; a < particles->attribute_count; a++) {
+        uint32_t *values = particles->attributes[a].data;
+        particles->attributes[a].data = particles->attributes[a].spare;
+        particles->attributes[a].spare = values;
     }
+    particles->count = count;
 }
 
+/* Puts the particles of each cell into their old order: the place of a particle is the number of those of its cell that
+ * were before it. */
 static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
-    const sk_particles *particles = &step->particles;
-    SK_CUDA_EACH(p, data->results.count)
+    sk_particles *particles = &step->particles;
+    SK_CUDA_EACH(n, data->results.count)
     {
-        const uint32_t from = data->order[p];
+        const uint32_t from = data->order[n];
         const float4 *record = (const float4 *)(const void *)&particles->records[from];
-        float4 *to = (float4 *)(void *)&particles->spare[p];
         const float4 first = record[0], second = record[1];
+        const uint32_t *start = &step->grid.cell_start[cell_of(data, data->keys[from])];
+        const uint32_t begin = start[0], end = start[1];
+        uint32_t p = begin;
+        for (uint32_t other = begin; other < end; other++)
+            p += data->order[other] < from;
+        float4 *to = (float4 *)(void *)&particles->spare[p];
         to[0] = first;
         to[1] = second;
         for (int a = 0; a < particles->attribute_count; a++) {
@@ -373,44 +368,41 @@ static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
                     attribute->data[from * (size_t)attribute->components + k];
         }
     }
+    if (sk_cuda_is_last(&data->ticket[0]) && threadIdx.x == 0)
+        swap_particles(particles, data->results.count);
 }
 
-static __global__ void swap_particles(sk_step *step, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    sk_particles *particles = &step->particles;
-    sk_particle *records = particles->records;
-    particles->records = particles->spare;
-    particles->spare = records;
-    for (int a = 0; a < particles->attribute_count; a++) {
-        uint32_t *values = particles->attributes[a].data;
-        particles->attributes[a].data = particles->attributes[a].spare;
-        particles->attributes[a].spare = values;
-    }
-    particles->count = data->results.count;
-}
-
-static void launch_sort(sk_cuda *cuda, const sk_step *host)
+static void launch_with_keys(sk_cuda *cuda, const sk_step *host)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_data *data = cuda->data;
     (void)host;
-    SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
     SK_LAUNCH(cuda, number_places, 1, SK_CUDA_ONE, step, data);
-    SK_LAUNCH_SIMPLE(cuda, clear_counts, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, begin_blocks, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
     SK_LAUNCH_SIMPLE(cuda, count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
     SK_LAUNCH(cuda, scan_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
     SK_LAUNCH(cuda, scan_blocks, 1, SK_CUDA_ONE, step, data);
     SK_LAUNCH_SIMPLE(cuda, finish_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, find_winners, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, find_winners, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
     SK_LAUNCH(cuda, number_reached, 1, SK_CUDA_ONE, step, data);
-    SK_LAUNCH_SIMPLE(cuda, place_reached, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, place_reached, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
     SK_LAUNCH_SIMPLE(cuda, find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, step, data);
     SK_LAUNCH_SIMPLE(cuda, place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, order_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, swap_particles, 1, 1, step, data);
+    SK_LAUNCH(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+}
+
+static void launch_sort(sk_cuda *cuda, const sk_step *host)
+{
+    SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, cuda->data, 1);
+    SK_LAUNCH_SIMPLE(cuda, find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
+    launch_with_keys(cuda, host);
+}
+
+/* The phase before has found the places of the particles. */
+static void launch_sort_of_keys(sk_cuda *cuda, const sk_step *host)
+{
+    SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, cuda->data, 0);
+    launch_with_keys(cuda, host);
 }
 
 /* Has the sort found more blocks than there is room for? Waits for it, unless all blocks of the domain have room. */
@@ -428,14 +420,38 @@ static selkie_code check_room(sk_step *step, int *overflow, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code SK_DIM(sk_cuda_sort_ahead)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (cuda->shadow.capacity <= cuda->shadow.places || !cuda->has_keys)
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_run(step, "sort of keys", launch_sort_of_keys, error));
+    cuda->sorted_ahead = 1;
+    return SELKIE_OK;
+}
+
+/* The particles are in the other copy now. */
+static void take_sorted(sk_step *step)
+{
+    sk_cuda *cuda = step->cuda;
+    cuda->current ^= 1;
+    cuda->sorted_ahead = cuda->has_keys = cuda->particles_here = cuda->grid_here = 0;
+    step->particles.in_order = 1;
+}
+
 selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     int overflow;
+    if (cuda->sorted_ahead) {
+        take_sorted(step);
+        return SELKIE_OK;
+    }
     if (!cuda->began)
         SK_TRY(sk_cuda_make_room(step, error));
     SK_TRY(sk_cuda_begin(step, error));
-    SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
+    SK_TRY(cuda->has_keys ? sk_cuda_run(step, "sort of keys", launch_sort_of_keys, error)
+                          : sk_cuda_run(step, "sort", launch_sort, error));
     SK_TRY(check_room(step, &overflow, error));
 
     /* A sort reads one copy of the particles and writes the other: it can be repeated with more room. */
@@ -444,9 +460,7 @@ selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
         SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
         SK_TRY(check_room(step, &overflow, error));
     }
-    cuda->current ^= 1;
-    cuda->particles_here = cuda->grid_here = 0;
-    step->particles.in_order = 1;
+    take_sorted(step);
     return SELKIE_OK;
 }
 

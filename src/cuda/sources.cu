@@ -323,7 +323,7 @@ static selkie_code run_part(sk_step *step,
 {
     const int64_t before = step->particles.count;
     step->particles.count = 0;
-    step->cuda->particles_here = 0;
+    step->cuda->particles_here = step->cuda->has_keys = 0;
     const selkie_code code = part(step, &on_device, error);
     if (code != SELKIE_OK) {
         step->particles.count = before;

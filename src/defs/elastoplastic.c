@@ -1,6 +1,9 @@
 /* Elastoplastic materials: keys and checks. */
+#include <math.h>
+
 #include "base/status.h"
 #include "defs/fields.h"
+#include "defs/materials.h"
 #include "defs/structs.h"
 #include "defs/text.h"
 
@@ -104,6 +107,23 @@ const sk_struct sk_points_struct = {.name = "points",
                                     .field_count = COUNT(points_fields),
                                     .fields = points_fields};
 
+double sk_scene_wave_speed(const selkie_scene *scene, int *material)
+{
+    double fastest = 0.0;
+    for (int m = 0; m < scene->material_count; m++) {
+        const selkie_elastoplastic_def *def = &scene->materials[m].elastoplastic;
+        const double shear = def->young / (2.0 * (1.0 + def->poisson));
+        const double lambda = 2.0 * shear * def->poisson / (1.0 - 2.0 * def->poisson);
+        const double speed = sqrt((lambda + 2.0 * shear) / scene->materials[m].density);
+        if (scene->materials[m].kind != SELKIE_MATERIAL_ELASTOPLASTIC || !(speed > fastest))
+            continue;
+        fastest = speed;
+        if (material)
+            *material = m;
+    }
+    return fastest;
+}
+
 /* --- Checks --- */
 
 #define FAIL(place, ...) (sk_path_key(where, place), sk_fail(error, SELKIE_ERROR_INPUT, __VA_ARGS__))
@@ -164,6 +184,9 @@ static selkie_code check_law(const selkie_elastoplastic_def *def, sk_path *where
 {
     if (def->thickening > 0.0 && !(def->flow_time > 0.0))
         return FAIL("flow_time", "must be above 0 s with thickening, which multiplies it");
+    if (def->softens_to > 0.0 && !(def->softens_from > 0.0))
+        return FAIL("softens_from", "is missing: softens_to, %g K, needs a temperature from which on it softens",
+                    def->softens_to);
     if (def->softens_from > 0.0 && !(def->softens_to > def->softens_from))
         return FAIL("softens_to", "must be above softens_from, %g K", def->softens_from);
     return SELKIE_OK;

@@ -197,7 +197,7 @@ static const sk_field time_fields[] = {
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
             "may cross, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "lower bound of steps by the CFL number, except before a frame"},
+     .doc = "lower bound of steps by the CFL number, except before a frame; elastoplastic points have none"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
     {NUMBER(selkie_time_def, reflection, 0.8), BETWEEN(0, 1),
      .doc = "discretization grid, incompressibility bilateral, volume none or idp: part of a step's change of "

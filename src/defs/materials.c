@@ -205,11 +205,16 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
 /* Several densities: what has no face densities yet. */
 static selkie_code check_densities(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
-    const int other = other_density(scene);
-    if (!other)
+    const int unilateral = scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    int other = 1;
+    while (other < scene->material_count && ((unilateral && sk_material_is_solid(scene, other)) ||
+                                             scene->materials[other].density == scene->materials[0].density))
+        other++;
+    if (other >= scene->material_count || /* elastoplastic points: sk_elastoplastic_check says more */
+        sk_scene_wave_speed(scene, NULL) > 0.0)
         return SELKIE_OK;
     const char *what = scene->discretization == SELKIE_DISCRETIZATION_SPH ? "discretization \"sph\"" : NULL;
-    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+    if (unilateral)
         what = "incompressibility \"unilateral\"";
     if (!what)
         return SELKIE_OK;
@@ -290,13 +295,47 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
     return 0;
 }
 
-/* Notes on points that push each other without a grid. */
+/* Notes on the steps of elastoplastic points. */
+static int stiffness_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    enum { MANY = 1000 };
+    int material = 0, cells[3];
+    const double speed = sk_scene_wave_speed(scene, &material);
+    if (!(speed > 0.0))
+        return 0;
+    const double step = selkie_scene_cfl(scene) * selkie_scene_cells(scene, cells) / speed;
+    const double count = 1.0 / (scene->time.fps * step);
+    if (count > MANY && (*index)-- == 0) {
+        snprintf(buffer, size,
+                 "materials[%d].elastoplastic.young: pressure waves of %.3g m/s allow steps of %.2g s, %.3g a frame; a "
+                 "softer material often looks the same",
+                 material, speed, step, count);
+        return 1;
+    }
+    return 0;
+}
+
+/* Notes on elastoplastic points. */
 static int points_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
+    const int least = scene->domain.dimension == 3 ? 6 : 3, has_heat = sk_scene_has_heat(scene);
+    selkie_scene usual;
+    if (stiffness_note(scene, index, buffer, size))
+        return 1;
+    selkie_scene_defaults(&usual);
+    if (sk_scene_wave_speed(scene, NULL) > 0.0 && scene->time.reflection != usual.time.reflection && (*index)-- == 0) {
+        snprintf(buffer, size,
+                 "time.reflection: has no effect with elastoplastic points, whose steps are not reflected");
+        return 1;
+    }
+    for (int m = 0; m < scene->material_count; m++)
+        if (scene->materials[m].elastoplastic.softens_from > 0.0 && !has_heat && (*index)-- == 0) {
+            snprintf(buffer, size, "materials[%d].elastoplastic.softens_from: has no effect: heat is not simulated", m);
+            return 1;
+        }
     if (scene->discretization != SELKIE_DISCRETIZATION_PRINTED &&
         scene->discretization != SELKIE_DISCRETIZATION_ADDITIVE)
         return 0;
-    const int least = scene->domain.dimension == 3 ? 6 : 3;
     if (scene->points.neighbours > 0 && scene->points.neighbours < least && (*index)-- == 0) {
         snprintf(buffer, size, "points.neighbours: %d are too few to fit a deformation: %d count",
                  scene->points.neighbours, least);
@@ -323,6 +362,41 @@ static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t
     return 0;
 }
 
+/* Keys of pictures that 2D does not use. */
+static int picture_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const selkie_render_def *r = &scene->render;
+    const struct {
+        const char *key;
+        int given;
+    } rows[] = {{"cut", r->cut && r->cut[0]},
+                {"shutter", r->shutter > 0.0},
+                {"environment", r->environment && r->environment[0]},
+                {"camera", r->camera_count > 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && scene->domain.dimension == 2; i++)
+        if (rows[i].given && (*index)-- == 0) {
+            snprintf(buffer, size, "render.%s: has no effect in 2D", rows[i].key);
+            return 1;
+        }
+    return 0;
+}
+
+/* Notes on what only reduced fluids have. */
+static int reduced_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const selkie_reduced_def *reduced = &scene->reduced;
+    const struct {
+        const char *key;
+        int count;
+    } rows[] = {{"dye", reduced->dye_count}, {"drawn", reduced->drawn_count}, {"excite", reduced->excite_count}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        if (scene->discretization != SELKIE_DISCRETIZATION_REDUCED && rows[r].count > 0 && (*index)-- == 0) {
+            snprintf(buffer, size, "reduced.%s: has an effect with discretization reduced only", rows[r].key);
+            return 1;
+        }
+    return 0;
+}
+
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
@@ -331,7 +405,8 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         return 1;
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
-        seam_note(scene, &index, buffer, size))
+        seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
+        picture_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

@@ -26,6 +26,9 @@ double sk_scene_viscosity_of(const selkie_scene *scene, int material);
 double sk_scene_surface_tension(const selkie_scene *scene);
 /* N/m: the scene's surface tension, or that of the material. */
 double sk_scene_surface_tension_of(const selkie_scene *scene, int material);
+/* m/s: the fastest pressure wave in elastoplastic points at rest; 0 = there are none. `material`, if not NULL, becomes
+ * the one that has it. */
+double sk_scene_wave_speed(const selkie_scene *scene, int *material);
 /* Do the materials differ in viscosity? */
 int sk_scene_has_viscosities(const selkie_scene *scene);
 

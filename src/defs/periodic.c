@@ -39,7 +39,6 @@ static const char *unjoined_part(const selkie_scene *scene)
         {scene->object_count > 0, "an object of liquid"},
         {sk_scene_particle_bodies(scene), "a body of particles"},
         {sk_scene_has_heat(scene), "heat"},
-        {scene->splashes && *scene->splashes, "the model of splashes"},
         {frame_turns(&scene->frame), "a frame that turns, or one with a motion_file,"},
     };
     for (size_t n = 0; n < sizeof parts / sizeof *parts; n++)

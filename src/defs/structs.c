@@ -399,3 +399,42 @@ int sk_scene_up_axis(const selkie_scene *scene, int *sign)
         *sign = up[axis] < 0 ? -1 : 1;
     return axis;
 }
+
+/* --- Hashes --- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    for (size_t i = 0; i < bytes; i++) /* FNV-1a */
+        hash = (hash ^ at[i]) * 0x100000001b3ULL;
+    return hash;
+}
+
+uint64_t sk_struct_hash(const sk_struct *type, const void *base)
+{
+    uint64_t hash = 0xcbf29ce484222325ULL;
+    for (int f = 0; f < type->field_count; f++) {
+        const sk_field *field = &type->fields[f];
+        if (!sk_struct_uses(type, field, base))
+            continue;
+        const int components = sk_field_components(field);
+        uint64_t part = 0;
+        if (components) {
+            hash = hash_bytes(hash, sk_field_numbers(field, base), (size_t)components * sizeof(double));
+        } else if (field->type == SK_FIELD_STRING || field->type == SK_FIELD_FILE) {
+            const char *text = sk_field_string(field, base);
+            hash = hash_bytes(hash, text, strlen(text) + 1);
+        } else if (field->type == SK_FIELD_STRUCT) {
+            part = sk_struct_hash(field->of, sk_field_in(field, base));
+        } else if (field->type == SK_FIELD_ARRAY) {
+            const char *elements = sk_field_elements(field, base);
+            part = (uint64_t)sk_field_count(field, base);
+            for (int i = 0; i < sk_field_count(field, base); i++)
+                part = part * 31 + sk_struct_hash(field->of, elements + (size_t)i * field->of->size);
+        } else {
+            part = field->type == SK_FIELD_SEED ? sk_field_seed(field, base) : (uint64_t)sk_field_int(field, base);
+        }
+        hash = hash_bytes(hash, &part, sizeof part);
+    }
+    return hash;
+}

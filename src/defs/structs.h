@@ -30,6 +30,9 @@ selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_er
  * for checked structs. Returns 0 if there is no memory. */
 int sk_struct_own(sk_pool *pool, const sk_struct *type, void *base);
 
+/* A number that changes with any key of the struct and of what it holds. */
+uint64_t sk_struct_hash(const sk_struct *type, const void *base);
+
 /* 1 if two scenes mean the same: all fields that apply are equal bit for bit; `folder` is not compared. If not and
  * `where` is given, it names the first difference. */
 int sk_scene_equal(const selkie_scene *a, const selkie_scene *b, sk_path *where);

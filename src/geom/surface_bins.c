@@ -111,13 +111,14 @@ static void place_particles(binning *b)
 {
     const sk_surface_grid *grid = b->grid;
     const sk_surface_particles *particles = b->particles;
+    const double inverse[3] = {1.0 / grid->voxel[0], 1.0 / grid->voxel[1], 1.0 / grid->voxel[2]};
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
     for (size_t i = 0; i < particles->count; ++i) {
         const float *p = (const float *)((const char *)particles->position + i * particles->position_stride);
         sk_surface_point point = {.source = (uint32_t)i};
         int usable = 1, c[3];
         for (int a = 0; a < 3; ++a) {
-            float x = (float)(((double)p[a] - grid->origin[a]) / grid->voxel[a]);
+            float x = (float)(((double)p[a] - grid->origin[a]) * inverse[a]);
             usable &= x > grid->wall_low[a] - grid->drop_radius && x < grid->wall_high[a] + grid->drop_radius;
             x = x > 1.0f ? x : 1.0f;
             x = x < (float)grid->last[a] ? x : (float)grid->last[a];

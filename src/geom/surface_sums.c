@@ -79,8 +79,14 @@ SK_VECTOR void spline_weights(float offset, float w[3])
     w[2] = 0.5f * (0.5f + offset) * (0.5f + offset);
 }
 
-/* Adds a particle, given from the block's first node, to the local array. */
-SK_VECTOR void add_particle(f4 *local, const float x[3], f4 value)
+/* Sums at the nodes that the particles of a block reach. */
+typedef struct local_sums {
+    f4 sums[local_count];
+    float squares[local_count];
+} local_sums;
+
+/* Adds a particle, given from the block's first node, to the local sums. */
+SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const int with_squares)
 {
     float w[3][3];
     int base[3];
@@ -89,14 +95,19 @@ SK_VECTOR void add_particle(f4 *local, const float x[3], f4 value)
         spline_weights(x[a] - (float)middle, w[a]);
         base[a] = middle; /* the local array begins at node -1 */
     }
-    f4 *corner = local + base[0] + local_n * (base[1] + local_n * base[2]);
+    const int corner = base[0] + local_n * (base[1] + local_n * base[2]);
+    const float square = value[1] * value[1] + value[2] * value[2] + value[3] * value[3];
     for (int k = 0; k < 3; ++k)
         for (int j = 0; j < 3; ++j) {
-            f4 *row = corner + local_n * (j + local_n * k);
-            f4 part = value * (w[1][j] * w[2][k]);
+            const int place = corner + local_n * (j + local_n * k);
+            const float weight = w[1][j] * w[2][k];
+            f4 *row = local->sums + place;
+            f4 part = value * weight;
             row[0] += part * w[0][0];
             row[1] += part * w[0][1];
             row[2] += part * w[0][2];
+            for (int i = 0; i < 3 && with_squares; ++i)
+                local->squares[place + i] += square * weight * w[0][i];
         }
 }
 
@@ -108,8 +119,8 @@ SK_VECTOR f4 mirrored(f4 sum, int axis, float wall, int are_places)
     return sum;
 }
 
-/* Adds the images of the particles behind the walls to a local array. */
-static void fold_walls(const sk_surface_grid *grid, size_t block, int are_places, f4 *local)
+/* Adds the images of the particles behind the walls to local sums. */
+static void fold_walls(const sk_surface_grid *grid, size_t block, int are_places, int with_squares, local_sums *local)
 {
     static const int stride[3] = {1, local_n, local_n * local_n};
     for (int a = 0; a < 3; ++a) {
@@ -121,17 +132,23 @@ static void fold_walls(const sk_surface_grid *grid, size_t block, int are_places
             const int inward = side ? -s : s;
             for (int j = 0; j < local_n; ++j)
                 for (int i = 0; i < local_n; ++i) {
-                    f4 *at = local + u * i + v * j + s * (wall + 1);
+                    const int place = u * i + v * j + s * (wall + 1);
+                    f4 *at = local->sums + place;
                     at[0] += mirrored(at[0], a, (float)wall, are_places);
                     if (wall <= sk_node_n)
                         at[inward] += mirrored(at[-inward], a, (float)wall, are_places);
+                    float *square = local->squares + place;
+                    if (with_squares) {
+                        square[0] *= 2.0f;
+                        square[inward] += wall <= sk_node_n ? square[-inward] : 0.0f;
+                    }
                 }
         }
     }
 }
 
-/* Adds the local array of a block to the sums of the blocks that it reaches. */
-static void add_local(const sk_surface_grid *grid, size_t block, int are_places, const f4 *local,
+/* Adds the local sums of a block to those of the blocks that it reaches. */
+static void add_local(const sk_surface_grid *grid, size_t block, int are_places, const local_sums *local,
                       sk_surface_sums *result)
 {
     static const int first[3] = {-1, 0, sk_node_n}, last[3] = {0, sk_node_n, sk_node_n + 2};
@@ -142,14 +159,18 @@ static void add_local(const sk_surface_grid *grid, size_t block, int are_places,
         const int d[3] = {n % 3, n / 3 % 3, n / 9};
         f4 shift = {0.0f, (float)(sk_node_n * (1 - d[0])), (float)(sk_node_n * (1 - d[1])),
                     (float)(sk_node_n * (1 - d[2]))};
-        f4 *to = result->sums + (size_t)result->index[other] * sk_node_count;
+        const size_t start = (size_t)result->index[other] * sk_node_count;
         for (int k = first[d[2]]; k < last[d[2]]; ++k)
             for (int j = first[d[1]]; j < last[d[1]]; ++j)
                 for (int i = first[d[0]]; i < last[d[0]]; ++i) {
-                    f4 sum = local[i + 1 + local_n * (j + 1 + local_n * (k + 1))];
+                    const int from = i + 1 + local_n * (j + 1 + local_n * (k + 1));
+                    const size_t to = start + (size_t)((i & 7) + sk_node_n * ((j & 7) + sk_node_n * (k & 7)));
+                    f4 sum = local->sums[from];
                     if (are_places)
                         sum += sum[0] * shift;
-                    to[(i & 7) + sk_node_n * ((j & 7) + sk_node_n * (k & 7))] += sum;
+                    result->sums[to] += sum;
+                    if (result->squares)
+                        result->squares[to] += local->squares[from];
                 }
     }
 }
@@ -164,13 +185,10 @@ static int reaches_marked(const sk_surface_grid *grid, size_t block, const sk_su
     return 0;
 }
 
-static void sum_block(const sk_surface_grid *grid, size_t block, const float (*values)[3], sk_surface_sums *result)
+/* Inlined with and without squares. */
+SK_VECTOR void add_particles(const sk_surface_grid *grid, size_t block, const float (*values)[3],
+                             const int with_squares, local_sums *local)
 {
-    if (grid->first[block] == grid->first[block + 1] || grid->deep[block] == ~(uint64_t)0 ||
-        !reaches_marked(grid, block, result))
-        return;
-    f4 local[local_count];
-    memset(local, 0, sizeof local);
     float base[3];
     for (int a = 0; a < 3; ++a)
         base[a] = (float)(grid->coordinates[block][a] * sk_node_n);
@@ -183,15 +201,30 @@ static void sum_block(const sk_surface_grid *grid, size_t block, const float (*v
             const sk_surface_point *point = &grid->points[p];
             const float x[3] = {point->x[0] - base[0], point->x[1] - base[1], point->x[2] - base[2]};
             const float *value = values ? values[p] : x;
-            add_particle(local, x, (f4){1.0f, value[0], value[1], value[2]});
+            add_particle(local, x, (f4){1.0f, value[0], value[1], value[2]}, with_squares);
         }
     }
-    fold_walls(grid, block, !values, local);
-    add_local(grid, block, !values, local, result);
 }
 
-selkie_code sk_surface_sum(const sk_surface_grid *grid, const uint8_t *marked, const float (*values)[3],
-                           sk_surface_sums *result, selkie_error *error)
+static void sum_block(const sk_surface_grid *grid, size_t block, const float (*values)[3], sk_surface_sums *result)
+{
+    if (grid->first[block] == grid->first[block + 1] || grid->deep[block] == ~(uint64_t)0 ||
+        !reaches_marked(grid, block, result))
+        return;
+    local_sums local;
+    memset(local.sums, 0, sizeof local.sums);
+    if (result->squares) {
+        memset(local.squares, 0, sizeof local.squares);
+        add_particles(grid, block, values, 1, &local);
+    } else {
+        add_particles(grid, block, values, 0, &local);
+    }
+    fold_walls(grid, block, !values, result->squares != NULL, &local);
+    add_local(grid, block, !values, &local, result);
+}
+
+static selkie_code make_sums(const sk_surface_grid *grid, const uint8_t *marked, int with_squares,
+                             sk_surface_sums *result, selkie_error *error)
 {
     size_t count = 0;
     memset(result, 0, sizeof *result);
@@ -199,14 +232,24 @@ selkie_code sk_surface_sum(const sk_surface_grid *grid, const uint8_t *marked, c
     for (size_t b = 0; b < grid->block_count && result->index; ++b)
         result->index[b] = marked[b] ? (int32_t)count++ : -1;
     result->sums = sk_allocate(NULL, (count + 1) * sk_node_count * sizeof *result->sums);
-    if (!result->index || !result->sums) {
+    if (with_squares)
+        result->squares = sk_allocate(NULL, (count + 1) * sk_node_count * sizeof *result->squares);
+    if (!result->index || !result->sums || (with_squares && !result->squares)) {
         sk_surface_sums_free(result);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for sums over particles",
                        (double)count * sk_node_count * sizeof(f4) / 1048576.0);
     }
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < count; ++i) {
         memset(result->sums + i * sk_node_count, 0, sk_node_count * sizeof *result->sums);
+        if (with_squares)
+            memset(result->squares + i * sk_node_count, 0, sk_node_count * sizeof *result->squares);
+    }
+    return SELKIE_OK;
+}
+
+static void sum_blocks(const sk_surface_grid *grid, const float (*values)[3], sk_surface_sums *result)
+{
     for (int parity = 0; parity < 8; ++parity) {
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
         for (size_t b = 0; b < grid->block_count; ++b) {
@@ -215,6 +258,21 @@ selkie_code sk_surface_sum(const sk_surface_grid *grid, const uint8_t *marked, c
                 sum_block(grid, b, values, result);
         }
     }
+}
+
+selkie_code sk_surface_sum(const sk_surface_grid *grid, const uint8_t *marked, const float (*values)[3],
+                           sk_surface_sums *result, selkie_error *error)
+{
+    SK_TRY(make_sums(grid, marked, 0, result, error));
+    sum_blocks(grid, values, result);
+    return SELKIE_OK;
+}
+
+selkie_code sk_surface_sum_squares(const sk_surface_grid *grid, const uint8_t *marked, const float (*values)[3],
+                                   sk_surface_sums *result, selkie_error *error)
+{
+    SK_TRY(make_sums(grid, marked, 1, result, error));
+    sum_blocks(grid, values, result);
     return SELKIE_OK;
 }
 
@@ -222,6 +280,7 @@ void sk_surface_sums_free(sk_surface_sums *sums)
 {
     sk_release(NULL, sums->index);
     sk_release(NULL, sums->sums);
+    sk_release(NULL, sums->squares);
     memset(sums, 0, sizeof *sums);
 }
 

@@ -1,282 +1,8 @@
-/* Levels of the stress solver: blocks, weights, rows and transfers. */
+/* Levels of the stress solver: blocks, weights and transfers. */
 #include <math.h>
 #include <string.h>
 
 #include "linalg/stress_solver.h"
-
-/* Rows with a smaller diagonal are no unknowns: less than a millionth of a full face. */
-#define SMALLEST_DIAGONAL 1e-6f
-
-static void cell_of(int c, int at[3])
-{
-    for (int d = 0; d < 3; d++)
-        at[d] = d < SELKIE_DIM ? c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK : 0;
-}
-
-/* --- Rows of a level --- */
-
-/* A block's values of a field and a halo of one cell, so that neighbours are at constant offsets. */
-enum { TILE_N = SK_BLOCK_N + 2, TILE_NZ = SELKIE_DIM == 3 ? TILE_N : 1, TILE_VALUES = TILE_N * TILE_N * TILE_NZ };
-static const int tile_step[3] = {1, TILE_N, TILE_N *TILE_N};
-
-static inline int tile_place(const int at[3])
-{
-    int place = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        place += (at[d] + 1) * tile_step[d];
-    return place;
-}
-
-/* Copies values of four bytes. */
-static void load_tile(const int32_t (*neighbours)[27], int block, const void *field, void *tile)
-{
-    const uint32_t *values = field;
-    uint32_t *row = tile;
-    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
-        for (int j = -1; j <= SK_BLOCK_N; j++, row += TILE_N) {
-            const int first[3] = {0, j, k}, before[3] = {-1, j, k}, after[3] = {SK_BLOCK_N, j, k};
-            row[0] = values[sk_stress_place(neighbours, block, before)];
-            memcpy(row + 1, values + sk_stress_place(neighbours, block, first), SK_BLOCK_N * sizeof *row);
-            row[TILE_N - 1] = values[sk_stress_place(neighbours, block, after)];
-        }
-}
-
-/* The weights of strains around a block. */
-typedef struct weight_tiles {
-    float values[7][TILE_VALUES];
-    const float *normal[3], *bulk, *shear[3];
-} weight_tiles;
-
-static void load_weights(const sk_stress_level *level, int block, weight_tiles *tiles)
-{
-    int count = 0;
-    tiles->bulk = NULL;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        tiles->normal[d] = d && level->normal[d] == level->normal[0] ? tiles->normal[0] : tiles->values[count];
-        if (tiles->normal[d] == tiles->values[count])
-            load_tile(level->neighbours, block, level->normal[d], tiles->values[count++]);
-    }
-    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
-        tiles->shear[edge] = tiles->values[count];
-        load_tile(level->neighbours, block, level->shear[edge], tiles->values[count++]);
-    }
-    if (level->bulk) {
-        tiles->bulk = tiles->values[count];
-        load_tile(level->neighbours, block, level->bulk, tiles->values[count]);
-    }
-}
-
-/* The weights around a face at a place of the tiles. */
-static inline void gather_weights(const weight_tiles *tiles, float mass, int place, int a, sk_stress_weights *w)
-{
-    const int before = place - tile_step[a];
-    w->mass = mass;
-    w->normal[0] = tiles->normal[a][before];
-    w->normal[1] = tiles->normal[a][place];
-    w->bulk[0] = tiles->bulk ? tiles->bulk[before] : 0.0f;
-    w->bulk[1] = tiles->bulk ? tiles->bulk[place] : 0.0f;
-    for (int n = 0; n < SK_STRESS_ACROSS; n++) {
-        const int b = sk_stress_axis(a, n);
-        const float *shear = tiles->shear[sk_stress_edge(a, b)];
-        w->shear[n][0] = shear[place];
-        w->shear[n][1] = shear[place + tile_step[b]];
-    }
-}
-
-/* Colour of a face: its component, and the parity of its indices. */
-static int colour_of(const sk_stress_level *level, int block, const int at[3], int a)
-{
-    int sum = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sum += level->coordinates[block][d] * SK_BLOCK_N + at[d];
-    return 2 * a + (sum & 1);
-}
-
-/* Are the weights on both sides of a face the same? */
-static int is_even(const sk_stress_weights *w)
-{
-    int even = w->normal[0] == w->normal[1] && w->bulk[0] == w->bulk[1];
-    for (int n = 0; n < SK_STRESS_ACROSS; n++)
-        even &= w->shear[n][0] == w->shear[n][1];
-    return even;
-}
-
-/* Marks of faces in `index` before they have numbers. */
-enum { MARK_NONE = -1, MARK_UNEVEN = 0, MARK_EVEN = 1 };
-
-/* Marks the unknowns of a block. `first` gets the weights of the first even one of each component; without mass and
- * normal weight if there is none. */
-static void find_unknowns(const sk_stress_level *level, int block, sk_stress_weights first[SELKIE_DIM])
-{
-    weight_tiles tiles;
-    memset(first, 0, SELKIE_DIM * sizeof *first);
-    load_weights(level, block, &tiles);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            sk_stress_weights w;
-            float coefficient[SK_STRESS_NEIGHBOURS];
-            int at[3];
-            cell_of(c, at);
-            level->index[a][here] = MARK_NONE;
-            if (level->fixed[a][here])
-                continue;
-            gather_weights(&tiles, level->mass[a][here], tile_place(at), a, &w);
-            if (!(sk_stress_row(&w, coefficient) > SMALLEST_DIAGONAL))
-                continue;
-            level->index[a][here] = is_even(&w) ? MARK_EVEN : MARK_UNEVEN;
-            if (is_even(&w) && !(first[a].normal[0] > 0.0f))
-                first[a] = w;
-        }
-}
-
-/* Has a face whose two sides are the same the weights of even rows? */
-static int has_shared_weights(const sk_stress_level *level, size_t here, int a)
-{
-    const sk_stress_weights *even = &level->even[a];
-    int same = level->mass[a][here] == even->mass && level->normal[a][here] == even->normal[1] &&
-               (!level->bulk || level->bulk[here] == even->bulk[1]);
-    for (int n = 0; n < SK_STRESS_ACROSS; n++)
-        same &= level->shear[sk_stress_edge(a, sk_stress_axis(a, n))][here] == even->shear[n][0];
-    return same;
-}
-
-/* Counts the unknowns of a block by colour, even ones first. */
-static void count_unknowns(const sk_stress_level *level, int block, int32_t counts[SK_STRESS_COLOURS][2])
-{
-    memset(counts, 0, SK_STRESS_COLOURS * sizeof *counts);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            int32_t *mark = &level->index[a][here];
-            int at[3];
-            if (*mark == MARK_NONE)
-                continue;
-            if (*mark == MARK_EVEN && !has_shared_weights(level, here, a))
-                *mark = MARK_UNEVEN;
-            cell_of(c, at);
-            counts[colour_of(level, block, at, a)][*mark == MARK_UNEVEN]++;
-        }
-}
-
-/* Numbers the unknowns of a block from `next` on, and gives all other faces the number `count`. */
-static void number_unknowns(const sk_stress_level *level, int block, int32_t next[SK_STRESS_COLOURS][2])
-{
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            int32_t *index = &level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-            int at[3];
-            cell_of(c, at);
-            *index = *index == MARK_NONE ? level->count : next[colour_of(level, block, at, a)][*index == MARK_UNEVEN]++;
-        }
-}
-
-static void make_rows(const sk_stress_level *level, int block)
-{
-    weight_tiles tiles;
-    int32_t numbers[SELKIE_DIM][TILE_VALUES];
-    load_weights(level, block, &tiles);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        load_tile(level->neighbours, block, level->index[a], numbers[a]);
-    for (int a = 0; a < SELKIE_DIM; a++) {
-        /* Offsets of the neighbours in a tile, and their components. */
-        int offsets[SK_STRESS_NEIGHBOURS], components[SK_STRESS_NEIGHBOURS];
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
-            int offset[3];
-            sk_stress_offset(a, m, offset);
-            offsets[m] = tile_place(offset) - tile_place((const int[3]){0, 0, 0});
-            components[m] = sk_stress_component(a, m);
-        }
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t number = level->index[a][here];
-            if (number == level->count)
-                continue;
-            sk_stress_weights w;
-            int at[3];
-            cell_of(c, at);
-            const int place = tile_place(at);
-            gather_weights(&tiles, level->mass[a][here], place, a, &w);
-            level->diagonal[number] = sk_stress_row(&w, level->coefficient + (size_t)number * SK_STRESS_NEIGHBOURS);
-            level->inverse[number] = 1.0f / level->diagonal[number];
-            int32_t *column = level->column + (size_t)number * SK_STRESS_NEIGHBOURS;
-            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-                column[m] = numbers[components[m]][place + offsets[m]];
-        }
-    }
-}
-
-#define TAKE(arena, pointer, count, what)                                                                              \
-    SK_TRY(sk_arena_take(arena, (size_t)(count) * sizeof *(pointer), what, (void **)&(pointer), error))
-
-/* The weights of even rows: those of the first block that has some. */
-static void choose_even_weights(sk_stress_level *level, const sk_stress_weights (*first)[SELKIE_DIM])
-{
-    for (int a = 0; a < SELKIE_DIM; a++) {
-        memset(&level->even[a], 0, sizeof level->even[a]);
-        for (int b = 1; b < level->block_count && !(level->even[a].normal[0] > 0.0f); b++)
-            level->even[a] = first[b][a];
-        level->shared_diagonal[a] = sk_stress_row(&level->even[a], level->shared[a]);
-    }
-}
-
-static selkie_code number_level(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
-{
-    int32_t(*counts)[SK_STRESS_COLOURS][2];
-    sk_stress_weights(*first)[SELKIE_DIM];
-    TAKE(options->arena, counts, level->block_count, "viscosity");
-    TAKE(options->arena, first, level->block_count, "viscosity");
-    for (int a = 0; a < SELKIE_DIM; a++)
-        TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS, "viscosity");
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++)
-        find_unknowns(level, b, first[b]);
-    choose_even_weights(level, (const sk_stress_weights(*)[SELKIE_DIM])first);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++)
-        count_unknowns(level, b, counts[b]);
-
-    /* First unknown of each colour and block: even rows, then the others. */
-    int64_t total = 0;
-    for (int k = 0; k < 2 * SK_STRESS_COLOURS; k++) {
-        const int colour = k / 2, own = k % 2;
-        (own ? level->uneven : level->colour)[colour] = (int32_t)total;
-        for (int b = 1; b < level->block_count; b++) {
-            const int32_t here = counts[b][colour][own];
-            counts[b][colour][own] = (int32_t)total;
-            total += here;
-        }
-        if (total > INT32_MAX / SK_STRESS_NEIGHBOURS)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "viscosity: more than %d unknowns",
-                           INT32_MAX / SK_STRESS_NEIGHBOURS);
-    }
-    level->colour[SK_STRESS_COLOURS] = level->count = (int32_t)total;
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            level->index[a][c] = level->count;
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++)
-        number_unknowns(level, b, counts[b]);
-    return SELKIE_OK;
-}
-
-static selkie_code make_level(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
-{
-    SK_TRY(number_level(level, options, error));
-    const size_t count = (size_t)level->count;
-    TAKE(options->arena, level->coefficient, count * SK_STRESS_NEIGHBOURS, "viscosity");
-    TAKE(options->arena, level->column, count * SK_STRESS_NEIGHBOURS, "viscosity");
-    TAKE(options->arena, level->inverse, count, "viscosity");
-    TAKE(options->arena, level->diagonal, count, "viscosity");
-    TAKE(options->arena, level->x, count + 1, "viscosity");
-    TAKE(options->arena, level->b, count + 1, "viscosity");
-    TAKE(options->arena, level->residual, count + 1, "viscosity");
-    level->x[count] = level->b[count] = level->residual[count] = 0.0f;
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++)
-        make_rows(level, b);
-    return SELKIE_OK;
-}
 
 /* --- Blocks of the next level --- */
 
@@ -307,8 +33,8 @@ static selkie_code make_table(block_table *table, size_t most, sk_arena *arena, 
     size_t size = 16;
     while (size < 4 * (most + 1))
         size *= 2;
-    TAKE(arena, table->slots, size, "viscosity");
-    TAKE(arena, table->coordinates, most + 1, "viscosity");
+    SK_STRESS_TAKE(arena, table->slots, size);
+    SK_STRESS_TAKE(arena, table->coordinates, most + 1);
     memset(table->slots, 0, size * sizeof *table->slots);
     memset(table->coordinates[0], 0, sizeof table->coordinates[0]);
     table->mask = (uint32_t)(size - 1);
@@ -328,18 +54,89 @@ static void add_block(block_table *table, const int32_t at[3])
     table->coordinates[*slot][3] = 0;
 }
 
-/* The coarse blocks that the kernels of a fine block's weights reach: two fine cells beyond it. */
-static void add_coarse_blocks(block_table *table, const int32_t fine[4])
+/* Blocks with cells from one before a period to two after it. */
+static int is_near_period(int32_t block, int32_t period)
 {
-    int32_t first[3] = {0, 0, 0}, last[3] = {0, 0, 0};
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        first[d] = (fine[d] * SK_BLOCK_N - 2) >> (SK_BLOCK_LOG + 1);
-        last[d] = (fine[d] * SK_BLOCK_N + SK_BLOCK_N + 1) >> (SK_BLOCK_LOG + 1);
+    return block >= -1 && block * SK_BLOCK_N <= period + 1;
+}
+
+/* The cells of a block with mass or stress: first and last along each axis; last < first if there are none. */
+typedef struct extent {
+    int first[3], last[3];
+} extent;
+
+static extent extent_of(const sk_stress_level *level, int block)
+{
+    extent e = {{SK_BLOCK_N, SK_BLOCK_N, SELKIE_DIM == 3 ? SK_BLOCK_N : 0}, {-1, -1, SELKIE_DIM == 3 ? -1 : 0}};
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        float weight = level->bulk ? level->bulk[here] : 0.0f;
+        int at[3];
+        for (int d = 0; d < 3; d++) {
+            weight += d < SELKIE_DIM ? level->mass[d][here] + level->normal[d][here] : 0.0f;
+            weight += level->shear[d] && (SELKIE_DIM == 3 || d == 2) ? level->shear[d][here] : 0.0f;
+        }
+        if (!(weight > 0.0f))
+            continue;
+        sk_stress_cell(c, at);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            e.first[d] = at[d] < e.first[d] ? at[d] : e.first[d];
+            e.last[d] = at[d] > e.last[d] ? at[d] : e.last[d];
+        }
     }
-    for (int32_t z = first[2]; z <= last[2]; z++)
-        for (int32_t y = first[1]; y <= last[1]; y++)
-            for (int32_t x = first[0]; x <= last[0]; x++)
-                add_block(table, (const int32_t[3]){x, y, z});
+    return e;
+}
+
+/* The coarse blocks that the weights of a fine block reach, and the faces beside them: two fine cells before its
+ * liquid, three after it. Along an axis with a period (coarse cells), also those that its images reach. */
+static void add_coarse_blocks(block_table *table, const int32_t fine[4], const extent *liquid, const int32_t period[3])
+{
+    int32_t first[3] = {0, 0, 0}, last[3] = {0, 0, 0}, images[3] = {0, 0, 0}, image[3];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        images[d] = period[d] ? 1 : 0;
+    for (image[2] = -images[2]; image[2] <= images[2]; image[2]++)
+        for (image[1] = -images[1]; image[1] <= images[1]; image[1]++)
+            for (image[0] = -images[0]; image[0] <= images[0]; image[0]++) {
+                for (int d = 0; d < SELKIE_DIM; d++) {
+                    const int32_t low = fine[d] * SK_BLOCK_N + 2 * image[d] * period[d];
+                    first[d] = (low + liquid->first[d] - 2) >> (SK_BLOCK_LOG + 1);
+                    last[d] = (low + liquid->last[d] + 3) >> (SK_BLOCK_LOG + 1);
+                }
+                for (int32_t z = first[2]; z <= last[2]; z++)
+                    for (int32_t y = first[1]; y <= last[1]; y++)
+                        for (int32_t x = first[0]; x <= last[0]; x++) {
+                            const int32_t at[3] = {x, y, z};
+                            int near = 1;
+                            for (int d = 0; d < SELKIE_DIM; d++)
+                                near &= !period[d] || is_near_period(at[d], period[d]);
+                            if (near)
+                                add_block(table, at);
+                        }
+            }
+}
+
+/* Finds the cells that the cells beyond the periods of a level copy. */
+static selkie_code find_homes(sk_stress_level *level, const block_table *table, sk_arena *arena, selkie_error *error)
+{
+    if (!level->period[0] && !level->period[1] && !level->period[2])
+        return SELKIE_OK;
+    SK_STRESS_TAKE(arena, level->home, (size_t)level->block_count * SK_BLOCK_CELLS);
+    for (int b = 0; b < level->block_count; b++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            int at[3], local = 0, block[3] = {0, 0, 0}, moved = 0;
+            sk_stress_cell(c, at);
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                const int cell = level->coordinates[b][d] * SK_BLOCK_N + at[d];
+                const int home = level->period[d] ? sk_wrap_index(cell, level->period[d]) : cell;
+                moved |= home != cell;
+                block[d] = home >> SK_BLOCK_LOG;
+                local |= (home & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+            }
+            const int32_t slot = b && moved ? *look_up(table, block) : b;
+            level->home[(size_t)b * SK_BLOCK_CELLS + (size_t)c] =
+                (uint32_t)slot * SK_BLOCK_CELLS + (uint32_t)(b && moved ? local : c);
+        }
+    return SELKIE_OK;
 }
 
 static void find_neighbours(const block_table *table, int32_t (*neighbours)[27])
@@ -386,11 +183,14 @@ enum {
     AROUND_VALUES = AROUND * AROUND * AROUND_Z
 };
 
-static void load_around(const fine_blocks *under, const float *field, float values[AROUND_VALUES])
+/* Copies values of four bytes. */
+static void load_around(const fine_blocks *under, const void *from, void *to)
 {
+    const uint32_t *field = from;
+    uint32_t *values = to;
     for (int k = 0; k < AROUND_Z; k++)
         for (int j = 0; j < AROUND; j++) {
-            float *row = values + AROUND * (j + AROUND * k);
+            uint32_t *row = values + AROUND * (j + AROUND * k);
             const int at[3] = {-1, j - 1, SELKIE_DIM == 3 ? k - 1 : 0};
             row[0] = field[fine_place(under, at)];
             for (int n = 0; n < 2; n++)
@@ -402,25 +202,43 @@ static void load_around(const fine_blocks *under, const float *field, float valu
         }
 }
 
+/* The mean of `count` values, `stride` apart; called with constants. */
+static inline __attribute__((always_inline)) float mean_of(const float *value, int stride, const float *weight,
+                                                           int count)
+{
+    float sum = 0.0f;
+    for (int n = 0; n < count; n++)
+        sum += weight[n] * value[n * stride];
+    return sum;
+}
+
+/* Means along axis d for a row of `width` values along x. */
+static inline __attribute__((always_inline)) void mean_row(const float *from, int step, int stride, int width,
+                                                           sk_stress_mean mean, float *to)
+{
+    float weight[4];
+    int first;
+    const int count = sk_stress_mean_weights(mean, &first, weight);
+    for (int i = 0; i < width; i++)
+        to[i] = mean_of(from + step * i + (first + 1) * stride, stride, weight, count);
+}
+
 /* Means along one axis, from `from` with `extent` values along the axes to `to` with a block's width along axis d. */
 static void take_means(const float *from, int d, sk_stress_mean mean, int extent[3], float *to)
 {
-    float weight[4];
-    int first, before[3] = {extent[0], extent[1], extent[2]};
-    const int count = sk_stress_mean_weights(mean, &first, weight);
-    const int stride = d == 0 ? 1 : d == 1 ? before[0] : before[0] * before[1];
+    const int before[3] = {extent[0], extent[1], extent[2]};
+    const int stride = d == 0 ? 1 : d == 1 ? before[0] : before[0] * before[1], step = d == 0 ? 2 : 1;
     extent[d] = SK_BLOCK_N;
     for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++)
-            for (int i = 0; i < extent[0]; i++) {
-                const int at[3] = {d == 0 ? 2 * i + first + 1 : i, d == 1 ? 2 * j + first + 1 : j,
-                                   d == 2 ? 2 * k + first + 1 : k};
-                const float *value = from + at[0] + before[0] * (at[1] + before[1] * at[2]);
-                float sum = 0.0f;
-                for (int n = 0; n < count; n++)
-                    sum += weight[n] * value[n * stride];
-                to[i + extent[0] * (j + extent[1] * k)] = sum;
-            }
+        for (int j = 0; j < extent[1]; j++, to += extent[0]) {
+            const float *row = from + before[0] * ((d == 1 ? 2 : 1) * j + before[1] * (d == 2 ? 2 : 1) * k);
+            if (mean == SK_STRESS_MEAN_ACROSS)
+                mean_row(row, step, stride, extent[0], SK_STRESS_MEAN_ACROSS, to);
+            else if (mean == SK_STRESS_MEAN_ALONG)
+                mean_row(row, step, stride, extent[0], SK_STRESS_MEAN_ALONG, to);
+            else
+                mean_row(row, step, stride, extent[0], SK_STRESS_MEAN_NODE, to);
+        }
 }
 
 /* The means of a fine field over a coarse block, times `scale`. The last axis goes first: its sums run along rows. */
@@ -461,6 +279,26 @@ typedef struct coarse_weights {
     uint8_t *fixed[3];
 } coarse_weights;
 
+/* Copies the weights of cells to the cells beyond the periods. */
+static void copy_weights(const sk_stress_level *level, const coarse_weights *to)
+{
+    const size_t values = (size_t)level->block_count * SK_BLOCK_CELLS;
+    for (size_t i = 0; i < values && level->home; i++) {
+        const size_t home = level->home[i];
+        for (int d = 0; d < 3 && home != i; d++) {
+            if (d < SELKIE_DIM) {
+                to->mass[d][i] = to->mass[d][home];
+                to->normal[d][i] = to->normal[d][home];
+                to->fixed[d][i] = to->fixed[d][home];
+            }
+            if (to->shear[d])
+                to->shear[d][i] = to->shear[d][home];
+        }
+        if (to->bulk && home != i)
+            to->bulk[i] = to->bulk[home];
+    }
+}
+
 /* Differences halve from level to level, so weights of strains fall to a quarter beside the masses. */
 static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under, int block, coarse_weights *to)
 {
@@ -476,7 +314,7 @@ static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under,
         coarsen_field(under, fine->normal[a], means, strain, to->normal[a] + base);
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             int at[3];
-            cell_of(c, at);
+            sk_stress_cell(c, at);
             to->fixed[a][base + (size_t)c] = is_fixed(fine, under, at, a);
         }
     }
@@ -492,54 +330,87 @@ static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under,
 
 /* --- Transfers --- */
 
-/* Parents of the unknowns of a coarse block's fine cells. */
-static void find_parents(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
-                         int block)
+/* The numbers of a component around a coarse block: of the fine level, as in load_around(), and of the coarse level
+ * with one cell on each side. */
+enum { BESIDE = SK_BLOCK_N + 2, BESIDE_Z = SELKIE_DIM == 3 ? BESIDE : 1 };
+typedef struct transfer_tiles {
+    int32_t fine[AROUND_VALUES], coarse[BESIDE * BESIDE * BESIDE_Z];
+} transfer_tiles;
+
+static inline int around_place(int x, int y, int z)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int n = 0; n < SK_BLOCK_CELLS << SELKIE_DIM; n++) {
-            const int size = 2 * SK_BLOCK_N;
-            const int at[3] = {n % size, n / size % size, SELKIE_DIM == 3 ? n / (size * size) : 0};
-            const int32_t number = fine->index[a][fine_place(under, at)];
-            if (number == fine->count)
-                continue;
-            int parity = 0;
+    return x + 1 + AROUND * (y + 1 + (SELKIE_DIM == 3 ? AROUND * (z + 1) : 0));
+}
+
+static inline int beside_place(int x, int y, int z)
+{
+    return x + 1 + BESIDE * (y + 1 + (SELKIE_DIM == 3 ? BESIDE * (z + 1) : 0));
+}
+
+static void load_transfer(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
+                          int block, int a, transfer_tiles *tiles)
+{
+    load_around(under, fine->index[a], tiles->fine);
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++)
+            for (int i = -1; i <= SK_BLOCK_N; i++)
+                tiles->coarse[beside_place(i, j, k)] =
+                    coarse->index[a][sk_stress_place(coarse->neighbours, block, (const int[3]){i, j, k})];
+}
+
+/* Parents of the unknowns in the fine cells of coarse cell `at`. */
+static void find_parents(const sk_stress_level *fine, const transfer_tiles *tiles, const int at[3], int a)
+{
+    for (int parity = 0; parity < 1 << SELKIE_DIM; parity++) {
+        const int32_t number = tiles->fine[around_place(2 * at[0] + (parity & 1), 2 * at[1] + (parity >> 1 & 1),
+                                                        2 * at[2] + (parity >> 2 & 1))];
+        if (number == fine->count)
+            continue;
+        fine->kind[number] = (uint8_t)(8 * a + parity);
+        for (int p = 0; p < SK_STRESS_PARENTS; p++) {
+            int place[3] = {0, 0, 0};
             for (int d = 0; d < SELKIE_DIM; d++)
-                parity |= (at[d] & 1) << d;
-            fine->kind[number] = (uint8_t)(8 * a + parity);
-            for (int p = 0; p < SK_STRESS_PARENTS; p++) {
-                int place[3] = {0, 0, 0};
-                for (int d = 0; d < SELKIE_DIM; d++)
-                    place[d] = (at[d] >> 1) + sk_stress_parent_offset(a, parity, p, d);
-                fine->parent[(size_t)number * SK_STRESS_PARENTS + (size_t)p] =
-                    coarse->index[a][sk_stress_place(coarse->neighbours, block, place)];
-            }
+                place[d] = at[d] + sk_stress_parent_offset(a, parity, p, d);
+            fine->parent[(size_t)number * SK_STRESS_PARENTS + (size_t)p] =
+                tiles->coarse[beside_place(place[0], place[1], place[2])];
         }
+    }
 }
 
 /* Fine faces that are interpolated from a coarse unknown: three along its normal, four across it. */
-static void find_children(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
-                          int block)
+static void find_children(const sk_stress_level *fine, const transfer_tiles *tiles, const int at[3], int a,
+                          int32_t number)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
+    int32_t *child = fine->child + (size_t)number * SK_STRESS_CHILDREN;
+    int extent[3] = {4, 4, SELKIE_DIM == 3 ? 4 : 1};
+    extent[a] = 3;
+    fine->coarse_axis[number] = (uint8_t)a;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++)
+            for (int i = 0; i < extent[0]; i++)
+                *child++ = tiles->fine[around_place(2 * at[0] - 1 + i, 2 * at[1] - 1 + j,
+                                                    SELKIE_DIM == 3 ? 2 * at[2] - 1 + k : 0)];
+}
+
+/* Parents and children of a coarse block. */
+static void find_transfers(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
+                           int block)
+{
+    transfer_tiles tiles;
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        load_transfer(fine, coarse, under, block, a, &tiles);
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const int32_t number = coarse->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-            int at[3], n = 0;
-            if (number == coarse->count)
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            const int32_t number = coarse->index[a][here];
+            int at[3];
+            if (sk_stress_is_copy(coarse, here))
                 continue;
-            cell_of(c, at);
-            fine->coarse_axis[number] = (uint8_t)a;
-            int extent[3] = {4, 4, SELKIE_DIM == 3 ? 4 : 1};
-            extent[a] = 3;
-            for (int k = 0; k < extent[2]; k++)
-                for (int j = 0; j < extent[1]; j++)
-                    for (int i = 0; i < extent[0]; i++) {
-                        const int place[3] = {2 * at[0] - 1 + i, 2 * at[1] - 1 + j,
-                                              SELKIE_DIM == 3 ? 2 * at[2] - 1 + k : 0};
-                        fine->child[(size_t)number * SK_STRESS_CHILDREN + (size_t)n++] =
-                            fine->index[a][fine_place(under, place)];
-                    }
+            sk_stress_cell(c, at);
+            find_parents(fine, &tiles, at, a);
+            if (number != coarse->count)
+                find_children(fine, &tiles, at, a, number);
         }
+    }
 }
 
 /* --- The hierarchy --- */
@@ -557,14 +428,38 @@ static selkie_code take_weights(coarse_weights *to, size_t values, int with_bulk
     if (with_bulk)
         fields[count++] = &to->bulk;
     for (int f = 0; f < count; f++) {
-        TAKE(arena, *fields[f], values, "viscosity");
+        SK_STRESS_TAKE(arena, *fields[f], values);
         memset(*fields[f], 0, SK_BLOCK_CELLS * sizeof **fields[f]);
     }
     for (int d = 0; d < SELKIE_DIM; d++) {
-        TAKE(arena, to->fixed[d], values, "viscosity");
+        SK_STRESS_TAKE(arena, to->fixed[d], values);
         memset(to->fixed[d], 0, SK_BLOCK_CELLS);
     }
     return SELKIE_OK;
+}
+
+/* Periodic sides of the next level. They stay joined while blocks pair up; then the axis has a period in cells, while
+ * that is even. An odd period has no two colours, so only a level that is solved directly may have one. Below that the
+ * liquid ends at the sides: the transfers of both levels must agree on that. */
+static void halve_periods(const sk_stress_level *fine, int32_t joined[3], int32_t period[3])
+{
+    const int last = fine->count <= SK_STRESS_DIRECT << SELKIE_DIM;
+    for (int d = 0; d < 3; d++) {
+        const int32_t cells = fine->joined[d] ? fine->joined[d] * SK_BLOCK_N : fine->period[d];
+        joined[d] = fine->joined[d] % 2 ? 0 : fine->joined[d] / 2;
+        period[d] = joined[d] || cells % 2 || (cells % 4 && !last) ? 0 : cells / 2;
+    }
+}
+
+/* Would the next level open a joined side? */
+static int loses_sides(const sk_stress_level *level)
+{
+    int32_t joined[3], period[3];
+    int loses = 0;
+    halve_periods(level, joined, period);
+    for (int d = 0; d < 3; d++)
+        loses |= (level->joined[d] || level->period[d]) && !joined[d] && !period[d];
+    return loses;
 }
 
 /* The level above `fine`. `table` holds the blocks of the fine level, then those of the coarse one. */
@@ -573,20 +468,25 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
 {
     /* Blocks. */
     block_table below = *table, above;
-    SK_TRY(make_table(&above, (size_t)below.count << SELKIE_DIM, options->arena, error));
-
-    /* Joined sides stay joined while blocks pair up. Further down the liquid ends there: the transfers of both levels
-     * must agree on that. */
-    for (int d = 0; d < 3; d++) {
-        above.joined[d] = below.joined[d] % 2 ? 0 : below.joined[d] / 2;
-        below.joined[d] = above.joined[d] ? below.joined[d] : 0;
+    *coarse = (sk_stress_level){.block_count = 0};
+    halve_periods(fine, coarse->joined, coarse->period);
+    int64_t images = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        images *= coarse->period[d] ? 3 : 1;
+        if (!coarse->joined[d] && !coarse->period[d])
+            below.joined[d] = 0;
     }
-    for (int b = 1; b < below.count; b++)
-        add_coarse_blocks(&above, below.coordinates[b]);
+    SK_TRY(make_table(&above, (size_t)(images * below.count) << SELKIE_DIM, options->arena, error));
+    memcpy(above.joined, coarse->joined, sizeof above.joined);
+    for (int b = 1; b < below.count; b++) {
+        const extent liquid = extent_of(fine, b);
+        if (liquid.last[0] >= 0)
+            add_coarse_blocks(&above, below.coordinates[b], &liquid, coarse->period);
+    }
     int32_t(*neighbours)[27];
     fine_blocks *under;
-    TAKE(options->arena, neighbours, above.count, "viscosity");
-    TAKE(options->arena, under, above.count, "viscosity");
+    SK_STRESS_TAKE(options->arena, neighbours, above.count);
+    SK_STRESS_TAKE(options->arena, under, above.count);
     find_neighbours(&above, neighbours);
 
     /* Weights. */
@@ -597,29 +497,28 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
         find_fine_blocks(&below, above.coordinates[b], &under[b]);
         coarsen_block(fine, &under[b], b, &to);
     }
-    *coarse = (sk_stress_level){.block_count = above.count,
-                                .coordinates = (const int32_t(*)[4])above.coordinates,
-                                .neighbours = (const int32_t(*)[27])neighbours,
-                                .bulk = to.bulk};
-    memcpy(coarse->joined, above.joined, sizeof coarse->joined);
+    coarse->block_count = above.count;
+    coarse->coordinates = (const int32_t(*)[4])above.coordinates;
+    coarse->neighbours = (const int32_t(*)[27])neighbours;
+    coarse->bulk = to.bulk;
+    SK_TRY(find_homes(coarse, &above, options->arena, error));
+    copy_weights(coarse, &to);
     for (int d = 0; d < 3; d++) {
         coarse->mass[d] = to.mass[d];
         coarse->normal[d] = to.normal[d];
         coarse->shear[d] = to.shear[d];
         coarse->fixed[d] = to.fixed[d];
     }
-    SK_TRY(make_level(coarse, options, error));
+    SK_TRY(SK_DIM(sk_stress_make_rows)(coarse, options, error));
 
     /* Transfers. */
-    TAKE(options->arena, fine->parent, (size_t)fine->count * SK_STRESS_PARENTS, "viscosity");
-    TAKE(options->arena, fine->kind, fine->count, "viscosity");
-    TAKE(options->arena, fine->child, (size_t)coarse->count * SK_STRESS_CHILDREN, "viscosity");
-    TAKE(options->arena, fine->coarse_axis, coarse->count, "viscosity");
+    SK_STRESS_TAKE(options->arena, fine->parent, (size_t)fine->count * SK_STRESS_PARENTS);
+    SK_STRESS_TAKE(options->arena, fine->kind, fine->count);
+    SK_STRESS_TAKE(options->arena, fine->child, (size_t)coarse->count * SK_STRESS_CHILDREN);
+    SK_STRESS_TAKE(options->arena, fine->coarse_axis, coarse->count);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
-    for (int b = 1; b < above.count; b++) {
-        find_parents(fine, coarse, &under[b], b);
-        find_children(fine, coarse, &under[b], b);
-    }
+    for (int b = 1; b < above.count; b++)
+        find_transfers(fine, coarse, &under[b], b);
     *table = above;
     return SELKIE_OK;
 }
@@ -630,17 +529,19 @@ static selkie_code factorize(sk_stress_hierarchy *hierarchy, const sk_stress_lev
 {
     const size_t count = (size_t)level->count;
     double *l;
-    TAKE(arena, l, count * count, "viscosity");
+    SK_STRESS_TAKE(arena, l, count * count);
     memset(l, 0, count * count * sizeof *l);
 
     /* Lower triangle of the matrix. */
     for (size_t i = 0; i < count; i++) {
         l[i * count + i] = (double)level->diagonal[i];
-        for (size_t m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
-            const size_t j = (size_t)level->column[i * SK_STRESS_NEIGHBOURS + m];
-            if (j < i)
-                l[i * count + j] += (double)level->coefficient[i * SK_STRESS_NEIGHBOURS + m];
-        }
+        int32_t columns[SK_STRESS_NEIGHBOURS];
+        const int k = sk_stress_colour_of(level, (int32_t)i);
+        const float *coefficient = sk_stress_coefficients(level, k, (int32_t)i);
+        sk_stress_columns(level, k, (int32_t)i, columns);
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+            if ((size_t)columns[m] < i)
+                l[i * count + (size_t)columns[m]] += (double)coefficient[m];
     }
 
     /* Factorize in place, row by row. */
@@ -661,10 +562,30 @@ static selkie_code factorize(sk_stress_hierarchy *hierarchy, const sk_stress_lev
     return SELKIE_OK;
 }
 
-/* Would the next level open a joined side? */
-static int loses_sides(const sk_stress_level *level)
+/* Finds the blocks with given faces in or beside them. */
+static selkie_code find_given(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
 {
-    return level->joined[0] % 2 || level->joined[1] % 2 || level->joined[2] % 2;
+    uint8_t *given;
+    SK_STRESS_TAKE(options->arena, given, level->block_count);
+    SK_STRESS_TAKE(options->arena, level->near_given, level->block_count);
+#pragma omp parallel for num_threads(options->threads) schedule(static)
+    for (int b = 0; b < level->block_count; b++) {
+        given[b] = 0;
+        for (int a = 0; a < SELKIE_DIM; a++)
+            given[b] |= memchr(level->fixed[a] + (size_t)b * SK_BLOCK_CELLS, 1, SK_BLOCK_CELLS) != NULL;
+    }
+    for (int b = 0; b < level->block_count; b++) {
+        level->near_given[b] = given[b];
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            level->near_given[b] |= given[level->neighbours[b][n]];
+    }
+    return SELKIE_OK;
+}
+
+/* Has a level too many rows for a direct solve, and no two colours? */
+static int cannot_smooth(const sk_stress_level *level)
+{
+    return level->count > SK_STRESS_DIRECT && (level->period[0] % 2 || level->period[1] % 2 || level->period[2] % 2);
 }
 
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
@@ -685,7 +606,8 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         level->fixed[d] = system->fixed[d];
     }
     memcpy(level->joined, system->joined, sizeof level->joined);
-    SK_TRY(make_level(level, options, error));
+    SK_TRY(find_given(level, options, error));
+    SK_TRY(SK_DIM(sk_stress_make_rows)(level, options, error));
 
     block_table table;
     SK_TRY(make_table(&table, (size_t)system->block_count, options->arena, error));
@@ -697,7 +619,7 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         if (level->count <= SK_STRESS_DIRECT && loses_sides(level))
             break;
         SK_TRY(coarsen(level, level + 1, &table, options, error));
-        if (level[1].count == 0 || level[1].count >= level->count)
+        if (level[1].count == 0 || level[1].count >= level->count || cannot_smooth(&level[1]))
             break;
         level++;
         hierarchy->count++;

@@ -27,19 +27,33 @@ static int32_t find_root(int32_t *root, int32_t i)
 }
 
 /* The smallest number of a part is its root, so the result does not depend on the order. */
+static inline void join(int32_t *root, int32_t i, int32_t other)
+{
+    if (root[other] == root[i])
+        return;
+    const int32_t a = find_root(root, i), b = find_root(root, other);
+    root[a > b ? a : b] = a > b ? b : a;
+}
+
+/* Even rows are joined to all their neighbours, uneven ones to those between which stress acts. Of each pair, the row
+ * with the larger number joins the two. */
 static void join_rows(const sk_stress_level *level, int32_t *root)
 {
     for (int32_t i = 0; i < level->count; i++)
         root[i] = i;
-    for (int32_t i = 0; i < level->count; i++)
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
-            const size_t entry = (size_t)i * SK_STRESS_NEIGHBOURS + (size_t)m;
-            const int32_t other = level->column[entry];
-            if (other >= i || root[other] == root[i] || level->coefficient[entry] == 0.0f)
-                continue;
-            const int32_t a = find_root(root, i), b = find_root(root, other);
-            root[a > b ? a : b] = a > b ? b : a;
+    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
+        int32_t own = level->colour[k].own_first;
+        for (int32_t i = level->colour[k].first; i < level->colour[k].last; i++) {
+            int32_t columns[SK_STRESS_NEIGHBOURS];
+            const float *coefficient = level->shared[k / 2];
+            if (own < level->colour[k].own_last && level->own_row[own] == i)
+                coefficient = level->coefficient + (size_t)own++ * SK_STRESS_NEIGHBOURS;
+            sk_stress_columns(level, k, i, columns);
+            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+                if (columns[m] < i && coefficient[m] != 0.0f)
+                    join(root, i, columns[m]);
         }
+    }
 }
 
 /* Velocity of the rigid motions at a face across axis a: translations, then rotations. Where sides are joined there
@@ -70,14 +84,20 @@ static void face_centre(const sk_stress_level *level, int block, int c, int a, d
 static int is_held(const sk_stress_system *system, const sk_stress_level *level, int block, int c, int a,
                    int32_t number)
 {
-    int at[3] = {0, 0, 0}, held = 0;
+    int at[3], held = 0;
     size_t places[SK_STRESS_NEIGHBOURS];
-    for (int d = 0; d < SELKIE_DIM; d++)
-        at[d] = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
+    const float *coefficient = NULL;
+    if (!level->near_given[block])
+        return 0;
+    sk_stress_cell(c, at);
     sk_stress_places(level->neighbours, block, at, a, places);
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-        held |= system->fixed[sk_stress_component(a, m)][places[m]] &&
-                level->coefficient[(size_t)number * SK_STRESS_NEIGHBOURS + (size_t)m] != 0.0f;
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS && !held; m++) {
+        if (!system->fixed[sk_stress_component(a, m)][places[m]])
+            continue;
+        if (!coefficient)
+            coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, number), number);
+        held = coefficient[m] != 0.0f;
+    }
     return held;
 }
 

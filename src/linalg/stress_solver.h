@@ -2,35 +2,64 @@
 #ifndef SK_LINALG_STRESS_SOLVER_H
 #define SK_LINALG_STRESS_SOLVER_H
 
+#include <string.h>
+
 #include "base/dimension.h"
 #include "grid/wrap_kernels.h"
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 
-enum { SK_STRESS_LEVELS = 12, SK_STRESS_COLOURS = 2 * SELKIE_DIM, SK_STRESS_DIRECT = 300 };
+enum { SK_STRESS_LEVELS = 12, SK_STRESS_COLOURS = 2 * SELKIE_DIM, SK_STRESS_DIRECT = 400 };
+
+/* A half row is the faces of one colour in a row of a block along x. It is a group if all of them are unknowns and so
+ * are all their neighbours, but for a face beyond the end of the row. Numbers in a half row of unknowns are
+ * consecutive, so a sweep over groups loads vectors in place of single values. */
+enum {
+    SK_STRESS_GROUP = SK_BLOCK_N / 2,
+    SK_STRESS_BEYOND = 1 + 2 * SK_STRESS_ACROSS, /* neighbours beyond the end of the row, at most */
+    SK_STRESS_GROUP_COLUMNS = SK_STRESS_NEIGHBOURS + SK_STRESS_BEYOND
+};
+
+/* Unknowns of one colour, in the order of their numbers: groups whose first face has an even x, groups whose first face
+ * has an odd x, other even rows, uneven rows. A group may hold uneven rows: a sweep computes them as even ones, and
+ * then once more from coefficients of their own. */
+typedef struct sk_stress_colour {
+    int32_t first, odd_groups, singles, uneven, last;
+    int32_t groups;              /* first group in group_column */
+    int32_t columns;             /* row of `column` of the first single */
+    int32_t own_first, own_last; /* uneven rows in `own_row`, in ascending order */
+} sk_stress_colour;
 
 typedef struct sk_stress_level {
     /* Blocks, as in sk_stress_system. */
     int block_count;
     const int32_t (*coordinates)[4];
     const int32_t (*neighbours)[27];
-    int32_t joined[3]; /* blocks along a periodic axis of this level; 0 = its sides are not joined */
+    int32_t joined[3]; /* blocks along a periodic axis of this level; 0 = its first and last blocks are no neighbours */
+
+    /* Cells along a periodic axis that ends inside a block; 0 = none. Cells beyond its end, and before 0, are copies of
+     * the cells a period away: their own places are in `home`, those of other cells too. */
+    int32_t period[3];
+    uint32_t *home;                                     /* [block_count][cells]; NULL = there are no copies */
     const float *mass[3], *normal[3], *bulk, *shear[3]; /* normal strain has a weight for each direction */
     const uint8_t *fixed[3];
+    uint8_t *near_given; /* [block_count] 1 = a face in the block or in one beside it is given; of the finest level */
 
-    /* Unknowns, one colour after the other. Number `count` is a face without an unknown: its value is 0. In each colour
-     * the even rows come first: those whose weights are the usual ones inside liquid of one viscosity. They share their
-     * coefficients, which a loop then keeps in registers. */
+    /* Unknowns, one colour after the other. Number `count` is a face without an unknown: its value is 0. Even rows are
+     * those whose weights are the usual ones inside liquid of one viscosity. They share their coefficients, which a
+     * loop then keeps in registers. */
     int32_t *index[3]; /* [block_count][cells] number of the unknown, or `count` */
     int32_t count;
-    int32_t colour[SK_STRESS_COLOURS + 1]; /* first unknown of each colour */
-    int32_t uneven[SK_STRESS_COLOURS];     /* first unknown of each colour with coefficients of its own */
-    sk_stress_weights even[3];             /* weights of even rows of each component */
+    sk_stress_colour colour[SK_STRESS_COLOURS];
+    sk_stress_weights even[3]; /* weights of even rows of each component */
     float shared[3][SK_STRESS_NEIGHBOURS], shared_diagonal[3];
-    float *coefficient;        /* [count][SK_STRESS_NEIGHBOURS] */
-    int32_t *column;           /* [count][SK_STRESS_NEIGHBOURS] */
+    int32_t *group_column;     /* [groups][SK_STRESS_GROUP_COLUMNS] of the first face; then faces beyond the row */
+    int32_t *column;           /* [singles][SK_STRESS_NEIGHBOURS] */
+    int32_t *own_row;          /* [uneven rows] their numbers */
+    int32_t *own_column;       /* [uneven rows][SK_STRESS_NEIGHBOURS] */
+    float *coefficient;        /* [uneven rows][SK_STRESS_NEIGHBOURS] */
     float *inverse, *diagonal; /* [count] */
-    float *x, *b, *residual;   /* [count + 1] */
+    float *x, *b, *residual;   /* [count + 1]; x has a value before the first, too */
 
     /* Transfers to and from the next level. */
     int32_t *parent;      /* [count][SK_STRESS_PARENTS] unknowns of the next level */
@@ -95,6 +124,90 @@ static inline __attribute__((unused)) int sk_stress_component(int a, int m)
         return a;
     return sk_stress_axis(a, (m - 2) / SK_STRESS_OTHER);
 }
+
+/* Does neighbour m of the first or last face of a group lie beyond the row? With an even first x the first face's
+ * neighbours before it do, with an odd one the last face's neighbours after it. */
+static inline __attribute__((always_inline, unused)) int sk_stress_is_beyond(int across_x, int odd, int m)
+{
+    if (across_x)
+        return odd ? m == 1 : m == 0 || (m >= 2 && ((m - 2) % SK_STRESS_OTHER == 3 || (m - 2) % SK_STRESS_OTHER == 5));
+    return odd ? m == 3 || m == 6 || m == 7 : m == 2;
+}
+
+/* The colour of a row. */
+static inline __attribute__((unused)) int sk_stress_colour_of(const sk_stress_level *level, int32_t row)
+{
+    int k = 0;
+    while (row >= level->colour[k].last)
+        k++;
+    return k;
+}
+
+/* The place of a row of colour k in `own_row`; -1 if it is even. */
+static inline __attribute__((unused)) int32_t sk_stress_own(const sk_stress_level *level, int k, int32_t row)
+{
+    int32_t low = level->colour[k].own_first, high = level->colour[k].own_last;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (level->own_row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < level->colour[k].own_last && level->own_row[low] == row ? low : -1;
+}
+
+/* The coefficients of a row of colour k. */
+static inline __attribute__((unused)) const float *sk_stress_coefficients(const sk_stress_level *level, int k,
+                                                                          int32_t row)
+{
+    const int32_t own = sk_stress_own(level, k, row);
+    return own < 0 ? level->shared[k / 2] : level->coefficient + (size_t)own * SK_STRESS_NEIGHBOURS;
+}
+
+/* The columns of a row of colour k, wherever they are stored. */
+static inline __attribute__((unused)) void sk_stress_columns(const sk_stress_level *level, int k, int32_t row,
+                                                             int32_t columns[SK_STRESS_NEIGHBOURS])
+{
+    const sk_stress_colour *colour = &level->colour[k];
+    if (row >= colour->singles) {
+        const int32_t *from =
+            row < colour->uneven
+                ? level->column + (size_t)(row - colour->singles + colour->columns) * SK_STRESS_NEIGHBOURS
+                : level->own_column + (size_t)sk_stress_own(level, k, row) * SK_STRESS_NEIGHBOURS;
+        memcpy(columns, from, SK_STRESS_NEIGHBOURS * sizeof *columns);
+        return;
+    }
+    const int lane = (row - colour->first) % SK_STRESS_GROUP, odd = row >= colour->odd_groups;
+    const int32_t *first = level->group_column +
+                           (size_t)(colour->groups + (row - colour->first) / SK_STRESS_GROUP) * SK_STRESS_GROUP_COLUMNS;
+    for (int m = 0, beyond = SK_STRESS_NEIGHBOURS; m < SK_STRESS_NEIGHBOURS; m++) {
+        columns[m] = first[m] + lane;
+        if (sk_stress_is_beyond(k / 2 == 0, odd, m)) {
+            columns[m] = lane == (odd ? SK_STRESS_GROUP - 1 : 0) ? first[beyond] : columns[m];
+            beyond++;
+        }
+    }
+}
+
+/* Local coordinates of cell c of a block. */
+static inline __attribute__((unused)) void sk_stress_cell(int c, int at[3])
+{
+    for (int d = 0; d < 3; d++)
+        at[d] = d < SELKIE_DIM ? c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK : 0;
+}
+
+/* Is a cell a copy of one a period away? */
+static inline __attribute__((unused)) int sk_stress_is_copy(const sk_stress_level *level, size_t place)
+{
+    return level->home && level->home[place] != place;
+}
+
+#define SK_STRESS_TAKE(arena, pointer, count)                                                                          \
+    SK_TRY(sk_arena_take(arena, (size_t)(count) * sizeof *(pointer), "viscosity", (void **)&(pointer), error))
+
+/* Numbers the unknowns of a level and makes its rows. */
+selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_options *options, selkie_error *error);
 
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
                                           sk_stress_hierarchy *hierarchy, selkie_error *error);

@@ -1,5 +1,6 @@
 #include "render/environment.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ static const char key[] = "render.environment";
 
 static selkie_code take_memory(sk_environment *e, int width, int height, const char *path, selkie_error *error)
 {
-    if (width < 2 || height < 1 || width > SK_PICTURE_MAX_SIDE || height > SK_PICTURE_MAX_SIDE)
+    if (width < 2 || height < 2 || width > SK_PICTURE_MAX_SIDE || height > SK_PICTURE_MAX_SIDE)
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: %.300s has %d x %d pixels; each side must have 2 to %d", key,
                        path, width, height, (int)SK_PICTURE_MAX_SIDE);
     e->light = sk_allocate(NULL, (size_t)width * (size_t)height * 3 * sizeof *e->light);
@@ -39,13 +40,38 @@ static int read_channels(FILE *file, int width, unsigned char *row)
     return !feof(file);
 }
 
+/* Pixels of a row, the first of which is there. A pixel of 1, 1, 1 and a number repeats the last one, `number` times;
+ * several in a row are digits of the number, the lowest first (Ward 1991, old run lengths). */
+static int read_pixels(FILE *file, int width, unsigned char *row)
+{
+    int shift = 0;
+    for (int x = 0; x < width;) {
+        unsigned char *pixel = row + 4 * x;
+        if (x && fread(pixel, 1, 4, file) != 4)
+            return 0;
+        if (!(x && pixel[0] == 1 && pixel[1] == 1 && pixel[2] == 1)) {
+            shift = 0;
+            x++;
+            continue;
+        }
+        const long count = shift < 24 ? (long)pixel[3] << shift : LONG_MAX;
+        if (count > width - x)
+            return 0;
+        for (long n = 0; n < count; n++)
+            memcpy(pixel + 4 * n, pixel - 4, 4);
+        x += (int)count;
+        shift += 8;
+    }
+    return 1;
+}
+
 static int read_row(FILE *file, int width, unsigned char *row)
 {
     if (fread(row, 1, 4, file) != 4)
         return 0;
     if (row[0] == 2 && row[1] == 2 && row[2] < 128)
         return (row[2] << 8 | row[3]) == width && read_channels(file, width, row);
-    return fread(row + 4, 4, (size_t)width - 1, file) == (size_t)width - 1;
+    return read_pixels(file, width, row);
 }
 
 static selkie_code read_radiance(FILE *file, const char *path, sk_environment *e, selkie_error *error)
@@ -74,6 +100,13 @@ static selkie_code read_radiance(FILE *file, const char *path, sk_environment *e
 }
 
 /* --- All formats --- */
+
+/* Whether the first bytes are those of a picture that sk_picture_read() takes. */
+static int is_picture(const char start[2])
+{
+    return (start[0] == 'P' && (start[1] == '5' || start[1] == '6')) ||
+           ((unsigned char)start[0] == 0x89 && start[1] == 'P');
+}
 
 static selkie_code read_picture(const char *path, sk_environment *e, selkie_error *error)
 {
@@ -114,7 +147,12 @@ selkie_code sk_environment_read(const char *file, const char *folder, sk_environ
     if (!stream)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot open %.300s", key, path);
     const int radiance = fread(start, 1, 2, stream) == 2 && start[0] == '#' && start[1] == '?';
-    selkie_code code = radiance ? read_radiance(stream, path, e, error) : read_picture(path, e, error);
+    selkie_code code = radiance            ? read_radiance(stream, path, e, error)
+                       : is_picture(start) ? read_picture(path, e, error)
+                                           : sk_fail(error, SELKIE_ERROR_FORMAT,
+                                                     "%s: %.300s is no picture: PNG, PGM and PPM (P5, P6) and Radiance "
+                                                     "HDR are read",
+                                                     key, path);
     fclose(stream);
     if (code)
         sk_environment_free(e);

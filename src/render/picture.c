@@ -32,6 +32,13 @@ void sk_picture_cut(const char *text, const double origin[3], sk_picture_options
         options->cut[3] -= options->cut[d] * origin[d];
 }
 
+int sk_picture_cuts(const sk_picture_options *options, const float x[3])
+{
+    const double *cut = options->cut;
+    return (cut[0] != 0.0 || cut[1] != 0.0 || cut[2] != 0.0) &&
+           cut[0] * (double)x[0] + cut[1] * (double)x[1] + cut[2] * (double)x[2] > cut[3];
+}
+
 /* Films want even sides. */
 static int even(double x)
 {

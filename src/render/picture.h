@@ -84,6 +84,9 @@ void sk_picture_cut(const char *text, const double origin[3], sk_picture_options
 /* Pixels that a picture with these options has. */
 void sk_picture_size(const sk_stage *stage, const sk_picture_options *options, int *width, int *height);
 
+/* Whether the cut of these options leaves out a point. */
+int sk_picture_cuts(const sk_picture_options *options, const float x[3]);
+
 selkie_code sk_picture_draw(const sk_stage *stage, const sk_picture_particles *particles,
                             const sk_picture_options *options, sk_image *image, selkie_error *error);
 

@@ -7,14 +7,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "defs/heat.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/timer.h"
+#include "defs/fields.h"
+#include "defs/heat.h"
 #include "defs/motion_file.h"
 #include "defs/relative.h"
+#include "defs/structs.h"
 #include "geom/picture_file.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
+#include "io/made_with.h"
 #include "io/particles_file.h"
 #include "io/table_file.h"
 #include "render/film.h"
@@ -35,10 +39,12 @@ typedef struct run_renderer {
     void *context;
     selkie_scene *scene; /* in coordinates relative to its origin, like the particles and bodies that are drawn */
     double origin[3];    /* m */
+    uint64_t keys;       /* hash of those that pictures depend on */
     sk_stage *stage;
     sk_picture_options picture;
     sk_file_list frames;
     sk_table *bodies; /* bodies.csv, NULL where there is none */
+    sk_table *steps;  /* stats.csv of a run with changes, or NULL */
     sk_picture_body *poses;
 } run_renderer;
 
@@ -73,36 +79,55 @@ static void choose_frames(run_renderer *r)
     r->frames.count = kept;
 }
 
-/* A line of text beside the pictures holds the options that they were drawn with. Pictures of other options are
- * removed. */
+/* Of the contents of the picture of the surroundings; 0 without one. */
+static uint64_t hash_environment(const run_renderer *r)
+{
+    char path[path_size], *bytes = NULL;
+    size_t count = 0;
+    uint64_t hash = 0;
+    const char *file = r->scene->render.environment;
+    if (!file || !file[0] || sk_picture_path(file, r->scene->folder, "", path, sizeof path, NULL) ||
+        sk_file_read(path, &bytes, &count, NULL))
+        return 0;
+    for (size_t i = 0; i < count; i += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, count - i < sizeof word ? count - i : sizeof word);
+        hash = sk_hash64(hash ^ word);
+    }
+    sk_release(NULL, bytes);
+    return hash;
+}
+
+/* Keys of the scene that pictures depend on. */
+static uint64_t hash_keys(const selkie_scene *scene)
+{
+    static const char *const keys[] = {"render", "mesh", "materials", "liquids", "obstacles", "bodies"};
+    uint64_t hash = 0;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; ++k) {
+        const sk_field *field = sk_struct_find(&sk_scene_struct, keys[k]);
+        if (!field)
+            continue;
+        const int is_array = field->type == SK_FIELD_ARRAY, count = is_array ? sk_field_count(field, scene) : 1;
+        const char *at = is_array ? sk_field_elements(field, scene) : sk_field_in(field, scene);
+        for (int i = 0; i < count; ++i)
+            hash = sk_hash64(hash ^ sk_struct_hash(field->of, at + (size_t)i * field->of->size));
+    }
+    return hash;
+}
+
+/* Pictures of other options are drawn again. */
 static selkie_code compare_options(run_renderer *r, const char *pictures, selkie_error *error)
 {
-    char path[path_size], line[640], *old = NULL;
-    size_t bytes = 0;
-    const selkie_render_def *c = &r->scene->render;
-    SK_TRY(join_path(path, pictures, "drawn_with.txt", error));
+    char line[640];
     snprintf(line, sizeof line,
-             "style %d color %d label %d scale %.9g samples %d eye %.9g %.9g %.9g target %.9g %.9g %.9g "
-             "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g preview %d shutter %.9g "
-             "cut %.9g %.9g %.9g %.9g environment %.60s\n",
+             "style %d color %d label %d scale %.9g samples %d rays %d preview %d shutter %.9g cut %.9g %.9g %.9g %.9g "
+             "keys %016llx environment %016llx\n",
              (int)r->picture.style, (int)r->picture.color, r->picture.label, r->picture.speed_scale, r->picture.samples,
-             c->eye[0], c->eye[1], c->eye[2], c->target[0], c->target[1], c->target[2], c->field_of_view,
-             sk_picture_traces_rays(), (int)c->liquid, (int)c->sky, c->camera_count, r->scene->mesh.resolution,
-             r->scene->mesh.particle_radius, r->scene->mesh.smoothing, r->picture.preview, r->picture.shutter,
-             r->picture.cut[0], r->picture.cut[1], r->picture.cut[2], r->picture.cut[3],
-             c->environment ? c->environment : "");
-    int same = sk_file_exists(path) && sk_file_read(path, &old, &bytes, NULL) == SELKIE_OK && strcmp(old, line) == 0;
-    sk_release(NULL, old);
-    if (same)
-        return SELKIE_OK;
-    /* The old pictures are removed before the new line is written: after an interruption no old one is taken for
-     * new. */
-    sk_file_list stale;
-    SK_TRY(sk_folder_list(pictures, SK_PICTURE_PREFIX, ".png", &stale, error));
-    for (size_t i = 0; i < stale.count; ++i)
-        remove(stale.files[i].path);
-    sk_file_list_free(&stale);
-    return sk_file_write(path, line, strlen(line), error);
+             sk_picture_traces_rays(), r->picture.preview, r->picture.shutter, r->picture.cut[0], r->picture.cut[1],
+             r->picture.cut[2], r->picture.cut[3], (unsigned long long)r->keys,
+             (unsigned long long)hash_environment(r));
+    const sk_made_with made = {.record = "drawn_with.txt", .prefix = SK_PICTURE_PREFIX, .ending = ".png", .line = line};
+    return sk_made_with_update(pictures, &made, error);
 }
 
 static int up_to_date(const run_renderer *r, const char *particles, const char *picture)
@@ -117,22 +142,15 @@ static int up_to_date(const run_renderer *r, const char *particles, const char *
            height == wanted_height;
 }
 
-/* The step of a frame, from the table of the bodies; -1 if it is not there. */
-static int64_t step_of_frame(const run_renderer *r, int64_t frame)
-{
-    const double *frames = r->bodies ? sk_table_column(r->bodies, "frame") : NULL,
-                 *steps = r->bodies ? sk_table_column(r->bodies, "step") : NULL;
-    for (int64_t row = 0; frames && steps && row < r->bodies->row_count; ++row)
-        if (frames[row] == (double)frame)
-            return (int64_t)steps[row];
-    return -1;
-}
-
-/* Bodies and obstacles that came or went before a frame. Frames are drawn in their order. */
-static selkie_code change_solids(run_renderer *r, int64_t frame, selkie_error *error)
+/* Bodies and obstacles that came, moved or went before a frame. Frames are drawn in their order. */
+static selkie_code change_solids(run_renderer *r, double time, selkie_error *error)
 {
     int changed;
-    SK_TRY(sk_scene_change_solids(r->scene, step_of_frame(r, frame), &changed, error));
+    sk_step_times times = {0};
+    if (r->steps)
+        times =
+            (sk_step_times){r->steps->row_count, sk_table_column(r->steps, "step"), sk_table_column(r->steps, "time")};
+    SK_TRY(sk_scene_change_solids(r->scene, sk_step_at(&times, time), &times, &changed, error));
     if (!changed)
         return SELKIE_OK;
     sk_stage_destroy(r->stage);
@@ -162,12 +180,13 @@ static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_option
     options->body_count = found;
 }
 
-/* Name of the whitewater of a frame, which need not exist. */
-static selkie_code foam_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
+/* Name of a file of a frame, which need not exist. */
+static selkie_code frame_path(const run_renderer *r, const char *prefix, int64_t frame, const char *ending,
+                              char path[path_size], selkie_error *error)
 {
     char frames[path_size];
     SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
-    return sk_numbered_path(path, path_size, frames, SK_WHITEWATER_PREFIX, frame, ".ply", error);
+    return sk_numbered_path(path, path_size, frames, prefix, frame, ending, error);
 }
 
 static selkie_code read_foam(const run_renderer *r, const sk_numbered_file *file, sk_particles_data **foam,
@@ -175,7 +194,7 @@ static selkie_code read_foam(const run_renderer *r, const sk_numbered_file *file
 {
     char path[path_size];
     *foam = NULL;
-    SK_TRY(foam_path(r, file->number, path, error));
+    SK_TRY(frame_path(r, SK_WHITEWATER_PREFIX, file->number, ".ply", path, error));
     if (r->scene->domain.dimension != 3 || !sk_file_exists(path))
         return SELKIE_OK;
     SK_TRY(sk_particles_read(path, foam, error));
@@ -201,20 +220,12 @@ static int grow_words(void *array, int64_t before, int64_t after, int components
     return 1;
 }
 
-/* Name of the droplets of a frame, which need not exist. */
-static selkie_code droplets_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
-{
-    char frames[path_size];
-    SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
-    return sk_numbered_path(path, path_size, frames, SK_DROPLETS_PREFIX, frame, ".ply", error);
-}
-
 /* Adds the droplets of `selkie splash add` to the particles of a frame. */
 static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file *file, sk_particles_data *data,
                                    selkie_error *error)
 {
     char path[path_size];
-    SK_TRY(droplets_path(r, file->number, path, error));
+    SK_TRY(frame_path(r, SK_DROPLETS_PREFIX, file->number, ".ply", path, error));
     if (!sk_file_exists(path))
         return SELKIE_OK;
     sk_particles_data *more;
@@ -237,23 +248,38 @@ static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file
     return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", path);
 }
 
-/* Name of the picture of a frame's dye, which need not exist. */
-static selkie_code dye_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
-{
-    char frames[path_size];
-    SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
-    return sk_numbered_path(path, path_size, frames, SK_DYE_PREFIX, frame, ".png", error);
-}
-
 static selkie_code read_dye(const run_renderer *r, const sk_numbered_file *file, sk_picture_data *dye,
                             selkie_error *error)
 {
     char path[path_size];
     memset(dye, 0, sizeof *dye);
-    SK_TRY(dye_path(r, file->number, path, error));
+    SK_TRY(frame_path(r, SK_DYE_PREFIX, file->number, ".png", path, error));
     if (r->picture.style != SELKIE_STYLE_DYE || !sk_file_exists(path))
         return SELKIE_OK;
     return sk_picture_read(path, path, NULL, dye, error);
+}
+
+static sk_picture_particles particles_of(const sk_particles_data *data, const selkie_scene *scene)
+{
+    double coldest, warmest;
+    sk_scene_temperatures(scene, &coldest, &warmest);
+    return (sk_picture_particles){.count = (size_t)data->count,
+                                  .position = data->position,
+                                  .position_stride = 12,
+                                  .velocity = data->velocity,
+                                  .velocity_stride = 12,
+                                  .role = data->role,
+                                  .role_stride = 4,
+                                  .material = data->material,
+                                  .material_stride = 4,
+                                  .stress = data->stress,
+                                  .stress_stride = 4,
+                                  .plastic_strain = data->plastic_strain,
+                                  .plastic_strain_stride = 4,
+                                  .temperature = data->temperature,
+                                  .liquid_fraction = data->liquid_fraction,
+                                  .coldest = (float)coldest,
+                                  .warmest = (float)warmest};
 }
 
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
@@ -267,31 +293,15 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
         sk_particles_data_free(data);
         return appended;
     }
-    double coldest, warmest;
-    sk_scene_temperatures(r->scene, &coldest, &warmest);
-    sk_picture_particles particles = {.count = (size_t)data->count,
-                                      .position = data->position,
-                                      .position_stride = 12,
-                                      .velocity = data->velocity,
-                                      .velocity_stride = 12,
-                                      .role = data->role,
-                                      .role_stride = 4,
-                                      .material = data->material,
-                                      .material_stride = 4,
-                                      .stress = data->stress,
-                                      .stress_stride = 4,
-                                      .plastic_strain = data->plastic_strain,
-                                      .plastic_strain_stride = 4,
-                                      .temperature = data->temperature,
-                                      .liquid_fraction = data->liquid_fraction,
-                                      .coldest = (float)coldest,
-                                      .warmest = (float)warmest};
+    const sk_picture_particles particles = particles_of(data, r->scene);
     sk_picture_options options = r->picture;
     options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
+    selkie_code found = change_solids(r, options.time, error);
     place_bodies(r, file->number, &options);
     sk_particles_data *foam = NULL;
     sk_picture_foam whitewater = {0};
-    selkie_code found = read_foam(r, file, &foam, error);
+    if (!found)
+        found = read_foam(r, file, &foam, error);
     if (found) {
         sk_particles_data_free(data);
         return found;
@@ -326,6 +336,21 @@ static selkie_code report(run_renderer *r, const sk_render_run_progress *progres
                    progress->done, progress->total);
 }
 
+/* Whether the picture of a frame is newer than all that it shows. */
+static selkie_code is_drawn(const run_renderer *r, const sk_numbered_file *file, const char *picture, int *drawn,
+                            selkie_error *error)
+{
+    static const char *const others[][2] = {
+        {SK_WHITEWATER_PREFIX, ".ply"}, {SK_DROPLETS_PREFIX, ".ply"}, {SK_DYE_PREFIX, ".png"}};
+    *drawn = up_to_date(r, file->path, picture);
+    for (size_t i = 0; i < sizeof others / sizeof *others && *drawn; ++i) {
+        char path[path_size];
+        SK_TRY(frame_path(r, others[i][0], file->number, others[i][1], path, error));
+        *drawn = !sk_file_exists(path) || up_to_date(r, path, picture);
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_error *error)
 {
     for (size_t i = 0; i < r->frames.count; ++i) {
@@ -333,17 +358,10 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         const sk_numbered_file *file = &r->frames.files[i];
         SK_TRY(sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, file->number, ".png", error));
         double start = sk_wall_ms();
-        char foam[path_size], droplets[path_size], dye[path_size];
-        SK_TRY(foam_path(r, file->number, foam, error));
-        SK_TRY(dye_path(r, file->number, dye, error));
-        SK_TRY(droplets_path(r, file->number, droplets, error));
-        int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path)) &&
-                   (!sk_file_exists(droplets) || up_to_date(r, droplets, path)) &&
-                   (!sk_file_exists(dye) || up_to_date(r, dye, path));
-        if (!skip) {
-            SK_TRY(change_solids(r, file->number, error));
+        int skip;
+        SK_TRY(is_drawn(r, file, path, &skip, error));
+        if (!skip)
             SK_TRY(draw_frame(r, file, path, error));
-        }
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};
         SK_TRY(report(r, &progress, error));
     }
@@ -383,6 +401,9 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: no scene.json in it, so it is not the folder of a run",
                        r->folder);
     SK_TRY(selkie_scene_load(path, 0, NULL, &r->scene, error));
+    if (r->options->environment)
+        r->scene->render.environment = r->options->environment;
+    r->keys = hash_keys(r->scene);
     SK_TRY(sk_scene_load_motions(r->scene, error));
     for (int d = 0; d < r->scene->domain.dimension; d++)
         r->origin[d] = r->scene->domain.origin[d];
@@ -408,6 +429,11 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         r->poses = sk_allocate_zeroed(NULL, ((size_t)most_bodies + 1) * sizeof *r->poses);
         if (!r->poses)
             return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, most_bodies);
+    }
+    if (r->scene->change_count) {
+        SK_TRY(join_path(path, r->folder, "stats.csv", error));
+        if (sk_file_exists(path))
+            SK_TRY(sk_table_read(path, &r->steps, error));
     }
 
     /* Stage and options. */
@@ -449,6 +475,7 @@ selkie_code sk_render_run(const char *folder, const sk_render_run_options *optio
     sk_stage_destroy(r.stage);
     sk_file_list_free(&r.frames);
     sk_table_free(r.bodies);
+    sk_table_free(r.steps);
     sk_release(NULL, r.poses);
     selkie_scene_free(r.scene);
     return code;

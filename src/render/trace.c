@@ -177,14 +177,18 @@ static selkie_code move_solids(sk_tracer *t, const sk_picture_options *options, 
     return SELKIE_OK;
 }
 
-static selkie_code add_solids(sk_tracer *t, const sk_picture_options *options, selkie_error *error)
+/* Obstacles, bodies, and in style surface elastoplastic points. */
+static selkie_code add_solids(sk_tracer *t, const sk_picture_particles *particles, const sk_picture_options *options,
+                              selkie_error *error)
 {
     SK_TRY(sk_stage_triangles(t->stage, options, &t->solid_triangles, &t->solid_points, &t->solid_owner, error));
+    if (options->shutter > 0.0 && isfinite(options->time))
+        SK_TRY(move_solids(t, options, error));
+    if (options->style != SELKIE_STYLE_PARTICLES)
+        SK_TRY(sk_trace_add_points(t, particles, options->shutter, error));
     if (!t->solid_triangles)
         return SELKIE_OK;
     SK_TRY(smooth_solids(t, error));
-    if (options->shutter > 0.0 && isfinite(options->time))
-        SK_TRY(move_solids(t, options, error));
     RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
     set_vertices(geometry, t->solid_moved, t->solid_points, 3 * t->solid_triangles);
     find_box(3 * t->solid_triangles, t->solid_points, t->solid_box);
@@ -198,7 +202,9 @@ static selkie_code add_solids(sk_tracer *t, const sk_picture_options *options, s
     return embree_failed(t, error);
 }
 
-static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
+/* Balls are left out or drawn whole: cut ones would need lids. */
+static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles, const sk_picture_options *options,
+                             selkie_error *error)
 {
     t->ball = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball);
     t->ball_speed = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball_speed);
@@ -209,7 +215,7 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
     for (size_t i = 0; i < particles->count; ++i) {
         const float *x = sk_particle_position(particles, i);
         float speed = sk_particle_value(particles, i, 3, t->color);
-        if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]))
+        if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]) || sk_picture_cuts(options, x))
             continue;
         memcpy(t->ball[count], x, 12);
         t->ball[count][3] = 0.55f * (float)t->stage->spacing;
@@ -225,16 +231,12 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
 
 static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles, double shutter, selkie_error *error)
 {
-    sk_surface_options options;
-    sk_surface_options_init(&options, t->stage->scene);
-    options.threads = t->threads;
     const int moves = shutter > 0.0 && particles->velocity;
-    const sk_surface_particles cloud = {.count = particles->count,
-                                        .position = particles->position,
-                                        .position_stride = particles->position_stride,
-                                        .velocity = moves ? particles->velocity : NULL,
-                                        .velocity_stride = particles->velocity_stride};
-    SK_TRY(sk_surface_extract(&cloud, &options, &t->mesh, error));
+    sk_trace_cloud cloud;
+    SK_TRY(sk_trace_select(t, particles, -1, &cloud, error));
+    const selkie_code code = sk_trace_surface(t, &cloud, &t->mesh, error);
+    sk_trace_cloud_free(&cloud);
+    SK_TRY(code);
     if (moves && t->mesh.triangle_count)
         SK_TRY(move_water(t, shutter, error));
     if (t->mesh.triangle_count)
@@ -409,9 +411,9 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     t.near = 3e-5f * (float)stage->diagonal;
     t.contact = 1.2f * (float)stage->spacing;
     set_liquid(&t, stage->scene->render.liquid);
-    selkie_code code = add_solids(&t, options, error);
+    selkie_code code = add_solids(&t, particles, options, error);
     if (!code)
-        code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
+        code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, options, error)
                                                         : make_mesh(&t, particles, options->shutter, error);
     if (!code)
         code = sk_trace_light_floor(&t, error);

@@ -26,7 +26,7 @@ typedef struct sk_tracer {
     sk_mesh mesh;
     size_t solid_triangles;
     float *solid_points;
-    int *solid_owner;
+    int *solid_owner;     /* of a triangle: index in the stage's solids; -1 - m = elastoplastic points of material m */
     float *solid_normals; /* at the corners, smooth where faces meet at less than 35 degrees */
     float (*ball)[4];     /* centre and radius */
     float *ball_speed;
@@ -57,6 +57,20 @@ typedef struct sk_hit {
     vec3 face;   /* unit, of the triangle */
     unsigned primitive;
 } sk_hit;
+
+/* Particles of a material; of -1: all but elastoplastic points. */
+typedef struct sk_trace_cloud {
+    size_t count;
+    float *position, *velocity; /* m, m/s; velocity may be NULL */
+} sk_trace_cloud;
+
+selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *particles, int material,
+                            sk_trace_cloud *cloud, selkie_error *error);
+void sk_trace_cloud_free(sk_trace_cloud *cloud);
+selkie_code sk_trace_surface(const sk_tracer *t, const sk_trace_cloud *cloud, sk_mesh *mesh, selkie_error *error);
+/* Adds the surfaces of elastoplastic points to the triangles of the solids (trace_points.c). */
+selkie_code sk_trace_add_points(sk_tracer *t, const sk_picture_particles *particles, double shutter,
+                                selkie_error *error);
 
 sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
 sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);

@@ -234,7 +234,7 @@ vec3 sk_transmittance(const sk_tracer *t, float distance)
 
 static vec3 shade_floor(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
 {
-    vec3 light = v3_mul(sk_studio_floor_color(t->stage, hit->point), sk_floor_light(t, hit->point));
+    vec3 light = v3_mul(sk_studio_floor_color(t->stage, hit->point, 0.0f), sk_floor_light(t, hit->point));
     vec3 flat = v3_unit(v3_along(direction, -v3_dot(direction, t->stage->up), t->stage->up));
     return v3_mix(sk_studio_sky(t->stage, flat), light, sk_studio_haze(t->stage, travelled + hit->distance));
 }
@@ -280,7 +280,7 @@ static vec3 shade_metal(const sk_tracer *t, vec3 point, vec3 normal, vec3 direct
     if (down < -0.02f) {
         const float distance = (v3_dot(point, t->stage->up) - t->stage->floor_height) / -down;
         const vec3 floor = v3_along(point, distance, back);
-        seen = v3_mul(sk_studio_floor_color(t->stage, floor), sk_floor_light(t, floor));
+        seen = v3_mul(sk_studio_floor_color(t->stage, floor, 0.0f), sk_floor_light(t, floor));
     }
     return v3_add(v3_scale(v3_mul(tint, seen), 0.85f),
                   shade_lit(t, v3(0.06f, 0.06f, 0.06f), point, normal, direction, 0.5f));
@@ -289,7 +289,7 @@ static vec3 shade_metal(const sk_tracer *t, vec3 point, vec3 normal, vec3 direct
 /* Share of light that passes a solid. */
 static float clearness(const sk_tracer *t, const sk_hit *hit)
 {
-    if (hit->kind != SK_HIT_SOLID)
+    if (hit->kind != SK_HIT_SOLID || t->solid_owner[hit->primitive] < 0)
         return 0.0f;
     const sk_stage_solid *solid = &t->stage->solids[t->solid_owner[hit->primitive]];
     const selkie_look look = solid->def ? solid->def->look : SELKIE_LOOK_PAINTED;
@@ -299,7 +299,13 @@ static float clearness(const sk_tracer *t, const sk_hit *hit)
 static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
 {
     vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
-    const sk_stage_solid *solid = &t->stage->solids[t->solid_owner[hit->primitive]];
+    const int owner = t->solid_owner[hit->primitive];
+    if (owner < 0) { /* elastoplastic points */
+        const vec3 color = sk_stage_speed_color(SELKIE_COLOR_MATERIAL, (float)(-1 - owner), 1.0f);
+        const vec3 albedo = v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
+        return shade_lit(t, albedo, hit->point, normal, direction, 0.1f);
+    }
+    const sk_stage_solid *solid = &t->stage->solids[owner];
     switch (solid->def ? solid->def->look : SELKIE_LOOK_PAINTED) {
     case SELKIE_LOOK_STONE:
         return shade_lit(t, v3(0.36f, 0.35f, 0.33f), hit->point, normal, direction, 0.05f);
@@ -310,8 +316,7 @@ static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
     case SELKIE_LOOK_ICE:
         return shade_lit(t, v3(0.62f, 0.76f, 0.84f), hit->point, normal, direction, 0.6f);
     default:
-        return shade_lit(t, sk_studio_solid_color(t->solid_owner[hit->primitive]), hit->point, normal, direction,
-                         0.25f);
+        return shade_lit(t, sk_studio_solid_color(owner), hit->point, normal, direction, 0.25f);
     }
 }
 

@@ -12,8 +12,10 @@
 static const float spray_below = 0.15f, bubble_above = 0.80f;
 /* A crest: the angle between motion and outward normal has at least this cosine (Ihmsen et al. 2012, Eq. 7). */
 static const float crest_cosine = 0.6f;
+/* Cells that a particle crosses in a substep. */
+static const float substep_cells = 3.0f;
 
-enum { most_substeps = 4, chunk = 4096 };
+enum { most_substeps = 4, batch = 128, chunk = 4096, gone = 255 };
 
 selkie_code sk_whitewater_init(sk_whitewater *w, const selkie_scene *scene, int threads, selkie_error *error)
 {
@@ -44,6 +46,7 @@ selkie_code sk_whitewater_init(sk_whitewater *w, const selkie_scene *scene, int 
 void sk_whitewater_free(sk_whitewater *w)
 {
     sk_release(NULL, w->particles);
+    sk_release(NULL, w->other);
     memset(w, 0, sizeof *w);
 }
 
@@ -57,6 +60,51 @@ typedef struct stepping {
     int64_t frame;
 } stepping;
 
+/* --- Order --- */
+
+/* Sorts the particles by the block of the field that they lie in, so that samples stay in the cache: a stable counting
+ * sort, in parts that threads count and write. */
+static selkie_code sort_particles(const stepping *s, selkie_error *error)
+{
+    sk_whitewater *w = s->w;
+    const size_t count = w->count, keys = s->field->block_count, parts = (size_t)w->threads;
+    uint32_t *key = sk_allocate(NULL, (count + 1) * sizeof *key);
+    uint32_t *places = sk_allocate_zeroed(NULL, (parts * keys + 1) * sizeof *places);
+    if (!key || !places) {
+        sk_release(NULL, key);
+        sk_release(NULL, places);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory to sort %zu particles", count);
+    }
+#pragma omp parallel for num_threads(w->threads) schedule(static)
+    for (size_t part = 0; part < parts; ++part)
+        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+            key[i] = (uint32_t)sk_cloud_field_place(s->field, w->particles[i].position).block;
+            ++places[part * keys + key[i]];
+        }
+
+    /* First place of each key and part. */
+    uint32_t sum = 0;
+    for (size_t k = 0; k < keys; ++k)
+        for (size_t part = 0; part < parts; ++part) {
+            const uint32_t here = places[part * keys + k];
+            places[part * keys + k] = sum;
+            sum += here;
+        }
+#pragma omp parallel for num_threads(w->threads) schedule(static)
+    for (size_t part = 0; part < parts; ++part)
+        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
+            w->other[places[part * keys + key[i]]++] = w->particles[i];
+    sk_whitewater_particle *swap = w->particles;
+    const size_t capacity = w->capacity;
+    w->particles = w->other;
+    w->capacity = w->other_capacity;
+    w->other = swap;
+    w->other_capacity = capacity;
+    sk_release(NULL, key);
+    sk_release(NULL, places);
+    return SELKIE_OK;
+}
+
 /* --- Motion --- */
 
 static float length(const float v[3])
@@ -65,62 +113,115 @@ static float length(const float v[3])
 }
 
 /* Keeps a particle in the domain. Returns 0 if it has left through an open side. */
-static int confine(const stepping *s, sk_whitewater_particle *p)
+static int confine(const stepping *s, float position[3], float velocity[3])
 {
     for (int a = 0; a < 3; ++a)
         for (int side = 0; side < 2; ++side) {
-            const int beyond = side ? p->position[a] > s->high[a] : p->position[a] < s->low[a];
+            const int beyond = side ? position[a] > s->high[a] : position[a] < s->low[a];
             if (!beyond)
                 continue;
             if (s->w->scene->domain.walls[2 * a + side] == SELKIE_WALL_OPEN)
                 return 0;
-            p->position[a] = side ? s->high[a] : s->low[a];
-            p->velocity[a] = 0.0f;
+            position[a] = side ? s->high[a] : s->low[a];
+            velocity[a] = 0.0f;
         }
     return 1;
 }
 
-/* One substep (Ihmsen et al. 2012, Eqs. 9 to 11). Returns 0 at the end of a particle's life. */
-static int move_once(const stepping *s, float dt, sk_whitewater_particle *p)
+static uint32_t kind_in(float density)
+{
+    return density < spray_below    ? SK_WHITEWATER_SPRAY
+           : density > bubble_above ? SK_WHITEWATER_BUBBLE
+                                    : SK_WHITEWATER_FOAM;
+}
+
+/* Coefficients of a substep: drops fall, foam goes with the liquid, bubbles rise and take on its velocity. */
+typedef struct substep {
+    float dt;         /* s */
+    float own[3];     /*     part of its own velocity that each kind keeps; the rest becomes the liquid's */
+    float gravity[3]; /* s   of each kind, times gravity */
+    float age[3];     /*     added */
+} substep;
+
+static substep make_substep(const stepping *s, int substeps)
 {
     const selkie_whitewater_def *def = &s->w->scene->whitewater;
-    sk_cloud_sample at;
-    sk_cloud_field_sample(s->field, p->position, &at);
-    p->kind = at.density < spray_below    ? SK_WHITEWATER_SPRAY
-              : at.density > bubble_above ? SK_WHITEWATER_BUBBLE
-                                          : SK_WHITEWATER_FOAM;
-    const float keep = expf(-(float)def->drag * dt);
-    for (int a = 0; a < 3; ++a) {
-        float v = p->velocity[a];
-        if (p->kind == SK_WHITEWATER_SPRAY)
-            v += s->gravity[a] * dt;
-        else if (p->kind == SK_WHITEWATER_BUBBLE)
-            v = at.velocity[a] + (v - at.velocity[a]) * keep - (float)def->buoyancy * s->gravity[a] * dt;
-        else
-            v = at.velocity[a];
-        p->velocity[a] = v;
-        p->position[a] += v * dt;
-    }
-
+    const float dt = s->dt / (float)substeps, age = dt / (float)def->lifetime;
+    substep step = {.dt = dt};
+    step.own[SK_WHITEWATER_SPRAY] = 1.0f;
+    step.own[SK_WHITEWATER_BUBBLE] = expf(-(float)def->drag * dt);
+    step.gravity[SK_WHITEWATER_SPRAY] = dt;
+    step.gravity[SK_WHITEWATER_BUBBLE] = -(float)def->buoyancy * dt;
     /* Foam dissolves; drops and bubbles wait to become foam, but not for ever. */
-    const float lifetime = (float)def->lifetime * (p->kind == SK_WHITEWATER_FOAM ? 1.0f : 4.0f);
-    p->age += dt / lifetime;
-    return confine(s, p) && p->age < 1.0f && isfinite(length(p->velocity));
+    step.age[SK_WHITEWATER_FOAM] = age;
+    step.age[SK_WHITEWATER_SPRAY] = step.age[SK_WHITEWATER_BUBBLE] = 0.25f * age;
+    return step;
+}
+
+/* A substep of a particle through the sampled liquid (Ihmsen et al. 2012, Eqs. 9 to 11), without branches on its kind.
+ * Returns 0 if it has left.
+ */
+SK_VECTOR int move_once(const stepping *s, const substep *step, f4 at, sk_whitewater_particle *p)
+{
+    const float inverse = at[0] > 1e-7f ? 1.0f / at[0] : 0.0f;
+    const uint32_t kind = kind_in(at[0]);
+    const float own = step->own[kind], gravity = step->gravity[kind];
+    int inside = 1;
+    for (int a = 0; a < 3; ++a) {
+        const float flow = at[a + 1] * inverse;
+        p->velocity[a] = flow + (p->velocity[a] - flow) * own + gravity * s->gravity[a];
+        p->position[a] += p->velocity[a] * step->dt;
+        inside &= (p->position[a] >= s->low[a]) & (p->position[a] <= s->high[a]);
+    }
+    p->kind = kind;
+    p->age += step->age[kind];
+    return inside || confine(s, p->position, p->velocity);
+}
+
+/* Moves up to `batch` particles. Fast ones have more substeps. A substep is three loops over the particles that have
+ * it: the loops are short, so that the processor works on several particles at a time. */
+static void move_batch(const stepping *s, const substep *steps, int count, sk_whitewater_particle *particles,
+                       uint8_t *alive)
+{
+    const float scale = s->dt / (substep_cells * s->cell_size);
+    int substeps[batch], chosen[batch];
+    sk_cloud_place places[batch];
+    f4 at[batch];
+    for (int i = 0; i < count; ++i) {
+        const float cells = length(particles[i].velocity) * scale;
+        substeps[i] = 1 + (cells > 1.0f) + (cells > 2.0f) + (cells > 3.0f);
+        alive[i] = 1;
+    }
+    for (int n = 0; n < most_substeps; ++n) {
+        int active = 0;
+        for (int i = 0; i < count; ++i) {
+            chosen[active] = i;
+            active += substeps[i] > n;
+        }
+        for (int k = 0; k < active; ++k)
+            places[k] = sk_cloud_field_place(s->field, particles[chosen[k]].position);
+        for (int k = 0; k < active; ++k)
+            at[k] = sk_cloud_field_at(s->field, &places[k]);
+        for (int k = 0; k < active; ++k) {
+            const int i = chosen[k];
+            alive[i] &= (uint8_t)move_once(s, &steps[substeps[i]], at[k], &particles[i]);
+        }
+    }
+    for (int i = 0; i < count; ++i)
+        alive[i] &= (uint8_t)((particles[i].age < 1.0f) & (isfinite(length(particles[i].velocity)) != 0));
 }
 
 /* Lives of the particles: 0 in `alive` for those that end. */
 static void move_all(const stepping *s, uint8_t *alive)
 {
     sk_whitewater *w = s->w;
+    substep steps[most_substeps + 1];
+    for (int n = 1; n <= most_substeps; ++n)
+        steps[n] = make_substep(s, n);
 #pragma omp parallel for num_threads(w->threads) schedule(static)
-    for (size_t i = 0; i < w->count; ++i) {
-        sk_whitewater_particle *p = &w->particles[i];
-        int substeps = (int)ceilf(length(p->velocity) * s->dt / (2.0f * s->cell_size));
-        substeps = substeps < 1 ? 1 : substeps > most_substeps ? most_substeps : substeps;
-        int lives = 1;
-        for (int n = 0; n < substeps && lives; ++n)
-            lives = move_once(s, s->dt / (float)substeps, p);
-        alive[i] = (uint8_t)lives;
+    for (size_t i = 0; i < w->count; i += batch) {
+        const int count = w->count - i < batch ? (int)(w->count - i) : batch;
+        move_batch(s, steps, count, w->particles + i, alive + i);
     }
 }
 
@@ -131,59 +232,26 @@ static float clamped(double value, double low, double high)
     return (float)fmin(fmax((value - low) / (high - low), 0.0), 1.0);
 }
 
-/* Outward normal of the liquid, from differences over a cell; its length is the change of density over two cells. */
-static void normal_at(const stepping *s, const float x[3], float n[3])
-{
-    for (int a = 0; a < 3; ++a) {
-        float low[3] = {x[0], x[1], x[2]}, high[3] = {x[0], x[1], x[2]};
-        low[a] -= s->cell_size;
-        high[a] += s->cell_size;
-        n[a] = sk_cloud_field_density(s->field, low) - sk_cloud_field_density(s->field, high);
-    }
-}
-
-/* Trapped air: how much the velocities around differ, more where they converge. It stands for the sum over neighbours
- * |v_ij| (1 - cos(v_ij, x_ij)) of Eq. 2 by the mean and the spread of the velocity on the nodes. */
-static double trapped_air(const stepping *s, const float x[3], const sk_cloud_sample *at)
-{
-    float divergence = 0.0f, square = 0.0f;
-    for (int a = 0; a < 3; ++a) {
-        float low[3] = {x[0], x[1], x[2]}, high[3] = {x[0], x[1], x[2]};
-        sk_cloud_sample sample[2];
-        low[a] -= s->cell_size;
-        high[a] += s->cell_size;
-        sk_cloud_field_sample(s->field, low, &sample[0]);
-        sk_cloud_field_sample(s->field, high, &sample[1]);
-        square += at->velocity[a] * at->velocity[a];
-        if (sample[0].density > spray_below && sample[1].density > spray_below)
-            divergence += 0.5f * (sample[1].velocity[a] - sample[0].velocity[a]);
-    }
-    const float spread = sqrtf(fmaxf(at->square - square, 0.0f));
-    const float converging = spread > 0.0f ? fminf(fmaxf(-divergence / spread, -1.0f), 1.0f) : 0.0f;
-    return (double)(spread * (1.0f + converging));
-}
-
 /* Wave crest: the mean of 1 - cos between the normals around, where the surface is convex and moves outward (Eqs. 4 to
  * 7). */
-static float wave_crest(const stepping *s, const float x[3], const float v[3], float speed)
+static float wave_crest(const stepping *s, const float x[3], const float v[3], const float n[3])
 {
-    float n[3];
-    normal_at(s, x, n);
     const float size = length(n);
-    if (size < 0.25f || n[0] * v[0] + n[1] * v[1] + n[2] * v[2] < crest_cosine * size * speed)
+    if (size < 0.25f || n[0] * v[0] + n[1] * v[1] + n[2] * v[2] < crest_cosine * size * length(v))
         return 0.0f;
     float bend = 0.0f;
     int count = 0;
     for (int a = 0; a < 3; ++a)
         for (int side = -1; side <= 1; side += 2) {
-            float y[3] = {x[0], x[1], x[2]}, m[3];
+            float y[3] = {x[0], x[1], x[2]};
             y[a] += 1.5f * (float)side * s->cell_size;
             /* Only neighbours below the surface's plane: the crest is convex (Eq. 5). */
-            if ((float)side * n[a] > 0.3f * size || sk_cloud_field_density(s->field, y) < spray_below)
+            if ((float)side * n[a] > 0.3f * size)
                 continue;
-            normal_at(s, y, m);
+            sk_cloud_contact around;
+            const float density = sk_cloud_field_contact(s->field, y, &around), *m = around.normal;
             const float other = length(m);
-            if (other < 0.1f)
+            if (density < spray_below || other < 0.1f)
                 continue;
             bend += 1.0f - (n[0] * m[0] + n[1] * m[1] + n[2] * m[2]) / (size * other);
             ++count;
@@ -201,14 +269,15 @@ static float expected(const stepping *s, size_t i)
     const float speed = length(v);
     if (!((double)speed > w->speed_min) || !isfinite(speed))
         return 0.0f;
-    sk_cloud_sample at;
-    sk_cloud_field_sample(s->field, x, &at);
+    sk_cloud_contact contact;
+    const float density = sk_cloud_field_contact(s->field, x, &contact);
     /* Liquid deep inside has no air to trap, lone drops are spray by themselves. */
-    if (at.density > 1.15f || at.density < 0.05f)
+    if (density > 1.15f || density < 0.05f)
         return 0.0f;
     const float energy = clamped((double)(speed * speed), w->speed_min * w->speed_min, w->speed_max * w->speed_max);
-    const float air = clamped(trapped_air(s, x, &at), 0.25 * w->speed_min, 0.6 * w->speed_max);
-    const float crest = def->wave_crest > 0 ? wave_crest(s, x, v, speed) : 0.0f;
+    /* The clash stands for the sum over neighbours |v_ij| (1 - cos(v_ij, x_ij)) of trapped air (Eq. 2). */
+    const float air = clamped((double)contact.clash, 0.25 * w->speed_min, 0.6 * w->speed_max);
+    const float crest = def->wave_crest > 0 ? wave_crest(s, x, v, contact.normal) : 0.0f;
     return energy * ((float)def->trapped_air * air + (float)def->wave_crest * crest) * (float)def->rate * s->dt;
 }
 
@@ -289,17 +358,17 @@ static selkie_code add_new(const stepping *s, uint8_t *numbers, size_t *sums, se
                 w->particles[to++] = make_one(s, i, n);
     }
     /* Kinds, and those that begin outside. */
-    size_t kept = w->count;
+#pragma omp parallel for num_threads(w->threads) schedule(static)
     for (size_t i = w->count; i < total; ++i) {
-        sk_whitewater_particle p = w->particles[i];
-        if (!confine(s, &p))
-            continue;
-        const float density = sk_cloud_field_density(s->field, p.position);
-        p.kind = density < spray_below    ? SK_WHITEWATER_SPRAY
-                 : density > bubble_above ? SK_WHITEWATER_BUBBLE
-                                          : SK_WHITEWATER_FOAM;
-        w->particles[kept++] = p;
+        sk_whitewater_particle *p = &w->particles[i];
+        const int stays = confine(s, p->position, p->velocity);
+        const sk_cloud_place place = sk_cloud_field_place(s->field, p->position);
+        p->kind = stays ? kind_in(sk_cloud_field_at(s->field, &place)[0]) : gone;
     }
+    size_t kept = w->count;
+    for (size_t i = w->count; i < total; ++i)
+        if (w->particles[i].kind != gone)
+            w->particles[kept++] = w->particles[i];
     w->count = kept;
     return SELKIE_OK;
 }
@@ -307,18 +376,23 @@ static selkie_code add_new(const stepping *s, uint8_t *numbers, size_t *sums, se
 static selkie_code advance(stepping *s, selkie_error *error)
 {
     sk_whitewater *w = s->w;
+    SK_TRY(
+        sk_reserve(NULL, (void **)&w->other, &w->other_capacity, w->count + 1, sizeof *w->other, "whitewater", error));
     const size_t most = (w->count > s->liquid->count ? w->count : s->liquid->count) + 1;
     uint8_t *marks = sk_allocate(NULL, most);
     size_t *sums = sk_allocate(NULL, (s->liquid->count / chunk + 2) * sizeof *sums);
     selkie_code code = SELKIE_OK;
     if (marks && sums) {
-        move_all(s, marks);
-        size_t kept = 0;
-        for (size_t i = 0; i < w->count; ++i)
-            if (marks[i])
-                w->particles[kept++] = w->particles[i];
-        w->count = kept;
-        code = add_new(s, marks, sums, error);
+        code = sort_particles(s, error);
+        if (!code) {
+            move_all(s, marks);
+            size_t kept = 0;
+            for (size_t i = 0; i < w->count; ++i)
+                if (marks[i])
+                    w->particles[kept++] = w->particles[i];
+            w->count = kept;
+            code = add_new(s, marks, sums, error);
+        }
     } else {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory for %zu particles", most);
     }
@@ -345,7 +419,7 @@ selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liq
         s.gravity[a] = (float)w->scene->gravity[a];
     }
     sk_cloud_field *field = NULL;
-    SK_TRY(sk_cloud_field_create(liquid, &options, 1, &field, error));
+    SK_TRY(sk_cloud_field_create(liquid, &options, w->speed_min, &field, error));
     s.field = field;
     selkie_code code = advance(&s, error);
     sk_cloud_field_destroy(field);

@@ -27,6 +27,8 @@ typedef struct sk_whitewater {
     int threads;
     size_t count, capacity;
     sk_whitewater_particle *particles;
+    sk_whitewater_particle *other; /* for sorting */
+    size_t other_capacity;
     double speed_min, speed_max; /* m/s */
 } sk_whitewater;
 

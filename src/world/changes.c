@@ -173,8 +173,7 @@ static selkie_code add_dye(selkie_scene *scene, const scene_list *list, const se
                : sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
 }
 
-/* Makes a change that happens at `time` (s) in an own scene. Changes of the state leave the scene as it is. */
-static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, double time, selkie_error *error)
+selkie_code sk_scene_edit(selkie_scene *scene, const selkie_change_def *change, double time, selkie_error *error)
 {
     const void *element = NULL;
     scene_list list = {0};
@@ -223,23 +222,6 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
     /* A new source begins now, with a filled shape. */
     if (change->kind == SELKIE_CHANGE_SOURCE && *list.count > before && ((selkie_source_def *)own)->start < time)
         ((selkie_source_def *)own)->start = time;
-    return SELKIE_OK;
-}
-
-selkie_code sk_scene_change_solids(selkie_scene *scene, int64_t step, int *changed, selkie_error *error)
-{
-    *changed = 0;
-    while (scene->change_count && scene->changes->step < step) {
-        const selkie_change_def *change = scene->changes;
-        const int removes = change->kind == SELKIE_CHANGE_REMOVE &&
-                            (change->list == SELKIE_LIST_BODIES || change->list == SELKIE_LIST_OBSTACLES);
-        if (removes || change->kind == SELKIE_CHANGE_BODY || change->kind == SELKIE_CHANGE_OBSTACLE) {
-            SK_TRY(edit(scene, change, 0.0, error)); /* their time does not matter */
-            *changed = 1;
-        }
-        scene->changes++;
-        scene->change_count--;
-    }
     return SELKIE_OK;
 }
 
@@ -373,9 +355,9 @@ static selkie_code edit_in_place(selkie_world *world, const selkie_change_def *c
     selkie_change_def relative;
     sk_pool *pool;
     SK_TRY(copy_relative(world, change, &relative, &pool, error));
-    selkie_code code = edit(world->scene, change, world->step.time, error);
+    selkie_code code = sk_scene_edit(world->scene, change, world->step.time, error);
     if (code == SELKIE_OK)
-        code = edit(world->relative, &relative, world->step.time, error);
+        code = sk_scene_edit(world->relative, &relative, world->step.time, error);
     if (code == SELKIE_OK && change->kind == SELKIE_CHANGE_MOVE)
         sk_solids_move(&world->step.solids, world->step.time);
     sk_pool_destroy(pool);
@@ -411,7 +393,7 @@ static selkie_code edit_scene(selkie_world *world, const selkie_change_def *chan
     /* A trial on a copy: a refused change leaves the world as it was. */
     selkie_scene *trial;
     SK_TRY(sk_scene_copy(world->scene, &trial, error));
-    selkie_code code = edit(trial, change, world->step.time, error);
+    selkie_code code = sk_scene_edit(trial, change, world->step.time, error);
     if (code == SELKIE_OK)
         code = selkie_scene_check(trial, error);
     if (code != SELKIE_OK || is_small(world, change)) {
@@ -636,7 +618,7 @@ static selkie_code edited_scene(const selkie_world *world, int applied, const do
     SK_TRY(sk_scene_copy(&without_changes, out, error));
     selkie_code code = SELKIE_OK;
     for (int c = 0; c < applied && code == SELKIE_OK; c++)
-        code = edit(*out, &world->log.changes[c], times[c], error);
+        code = sk_scene_edit(*out, &world->log.changes[c], times[c], error);
     if (code == SELKIE_OK)
         code = selkie_scene_check(*out, error);
     if (code != SELKIE_OK) {

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/threads.h"
 #include "methods/force_fields.h"
+#include "defs/materials.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
 #include "world/world_internal.h"
@@ -111,7 +112,7 @@ static double first_step(const selkie_scene *scene, double cell_size)
         longest = fmin(scene->time.max_step, longest);
     const sk_force_window window = {0.0, 0.5 * longest};
     double acceleration = sk_world_gravity(scene) + sk_force_fields_acceleration(scene, window);
-    speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * cell_size);
+    speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * cell_size) + sk_scene_wave_speed(scene, NULL);
     double step = longest;
     if (scene->time.step > 0.0)
         step = scene->time.step;

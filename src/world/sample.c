@@ -8,6 +8,7 @@
  * All random numbers are functions of a place or of an attempt's number, so the result does not depend on threads.
  */
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,81 +137,115 @@ static void find_records(liquid_sampler *sampler, const sk_particles *particles)
     sampler->materials = material ? material->data : NULL;
 }
 
-/* Counts (particles == NULL) or writes the particles of one span of cells. */
-static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_particle *records, uint32_t first_id,
-                           int64_t *per_liquid, int64_t *cells_filled)
-{
-    const sk_grid *grid = sampler->grid;
-    const double h = grid->cell_size;
+enum { NEAR = 256 }; /* liquids that reach into one span */
+
+/* A span of cells, and what lies near it. */
+typedef struct span_view {
     int begin[3], end[3];
-    double middle[3], radius2 = 0.0;
+    double middle[3], radius; /* m  of a ball around it */
+    int liquids[NEAR], liquid_count;
+    int has_solids;
+} span_view;
+
+static void place_span(const sk_grid *grid, const int span[3], span_view *view)
+{
+    const double h = grid->cell_size;
+    double radius2 = 0.0;
     for (int d = 0; d < 3; d++) {
-        begin[d] = span[d] * SPAN;
-        end[d] = begin[d] + SPAN < grid->cells[d] ? begin[d] + SPAN : grid->cells[d];
-        middle[d] = d < grid->dimension ? grid->low[d] + 0.5 * (begin[d] + end[d]) * h : 0.0;
+        view->begin[d] = span[d] * SPAN;
+        view->end[d] = view->begin[d] + SPAN < grid->cells[d] ? view->begin[d] + SPAN : grid->cells[d];
+        const double length = (view->end[d] - view->begin[d]) * h;
+        view->middle[d] = d < grid->dimension ? grid->low[d] + 0.5 * (view->begin[d] + view->end[d]) * h : 0.0;
         if (d < grid->dimension)
-            radius2 += 0.25 * (end[d] - begin[d]) * h * (end[d] - begin[d]) * h;
+            radius2 += 0.25 * length * length;
     }
-    double radius = sqrt(radius2);
+    view->radius = sqrt(radius2);
+}
 
-    /* The liquids that may reach into the span. */
-    int candidates[256], candidate_count = 0;
-    for (int l = 0; l < sampler->scene->liquid_count && candidate_count < 256; l++)
-        if (!sampler->scene->liquids[l].count && sk_shape_distance(sampler->shapes[l], middle) < radius + h)
-            candidates[candidate_count++] = l;
-    if (!candidate_count)
+/* Finds liquids and obstacles near the span; 0 = no liquid can be in it. */
+static int look_around(const liquid_sampler *sampler, span_view *view)
+{
+    const double reach = view->radius + sampler->grid->cell_size;
+    int buried = 0;
+    view->liquid_count = view->has_solids = 0;
+    for (int l = 0; l < sampler->scene->liquid_count && view->liquid_count < NEAR; l++)
+        if (!sampler->scene->liquids[l].count && sk_shape_distance(sampler->shapes[l], view->middle) < reach)
+            view->liquids[view->liquid_count++] = l;
+    if (!view->liquid_count)
         return 0;
-
-    /* The obstacles near the span. */
-    int ask_solids = 0, buried = 0;
     for (int o = 0; o < sampler->solids->obstacle_count && !buried; o++) {
         const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
         double normal[3];
-        double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal);
-        ask_solids |= distance < radius + h;
-        buried = distance < -(radius + h);
+        const double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, view->middle, normal);
+        view->has_solids |= distance < reach;
+        buried = distance < -reach;
     }
     /* A river's liquid may be everything below its surface, and most of that is rock. */
-    for (int c = 0; c < candidate_count && buried; c++)
-        buried = !sampler->scene->liquids[candidates[c]].fill_obstacles;
-    if (buried)
-        return 0;
+    for (int c = 0; c < view->liquid_count && buried; c++)
+        buried = !sampler->scene->liquids[view->liquids[c]].fill_obstacles;
+    return !buried;
+}
 
-    /* Deep inside the first liquid and far from solids the count needs no test of single particles. Counting then costs
-     * time in proportion to the surfaces. */
-    int whole = !ask_solids || sampler->scene->liquids[candidates[0]].fill_obstacles;
-    if (!records && whole && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {
-        int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
+/* Deep inside the first liquid and far from solids the count needs no test of single particles. Counting then costs
+ * time in proportion to the surfaces. */
+static int is_whole(const liquid_sampler *sampler, const span_view *view)
+{
+    const int first = view->liquids[0];
+    return (!view->has_solids || sampler->scene->liquids[first].fill_obstacles) &&
+           sk_shape_distance(sampler->shapes[first], view->middle) < -(view->radius + sampler->grid->cell_size);
+}
+
+/* Counts (records == NULL) or writes the particles of one cell; those before it are `count`. */
+static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view, const int index[3],
+                           sk_particle *records, uint32_t first_id, int64_t count, int64_t *per_liquid)
+{
+    const sk_grid *grid = sampler->grid;
+    const uint64_t cell = (uint64_t)index[0] + (uint64_t)grid->cells[0] *
+                                                   ((uint64_t)index[1] + (uint64_t)grid->cells[1] * (uint64_t)index[2]);
+    const int64_t stride = records ? 1 : sampler->stride;
+    for (int s = 0; s < sampler->sub_cells; s++) {
+        double offset[3], x[3] = {0, 0, 0};
+        if (!place(sampler, cell, s, offset))
+            continue;
+        for (int d = 0; d < grid->dimension; d++)
+            x[d] = grid->low[d] + (index[d] + offset[d]) * grid->cell_size;
+        const int liquid = liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids);
+        if (liquid < 0)
+            continue;
+        per_liquid[liquid]++;
+        if (records)
+            fill_record(sampler, liquid, x, first_id + (uint32_t)count, &records[count]);
+        count += stride;
+    }
+    return count;
+}
+
+/* Counts (records == NULL) or writes the particles of one span of cells. */
+static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_particle *records, uint32_t first_id,
+                           int64_t *per_liquid, int64_t *cells_filled)
+{
+    span_view view;
+    place_span(sampler->grid, span, &view);
+    if (!look_around(sampler, &view))
+        return 0;
+    const int *begin = view.begin, *end = view.end;
+    if (!records && is_whole(sampler, &view)) {
+        const int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
         *cells_filled += cells;
-        per_liquid[candidates[0]] += cells * sampler->per_cell;
+        per_liquid[view.liquids[0]] += cells * sampler->per_cell;
         return cells * sampler->per_cell;
     }
 
     /* Test each sub-cell. */
+    const int64_t stride = records ? 1 : sampler->stride;
     int64_t count = 0;
     for (int k = begin[2]; k < end[2]; k++)
         for (int j = begin[1]; j < end[1]; j++)
             for (int i = begin[0]; i < end[0]; i++) {
-                uint64_t cell =
-                    (uint64_t)i + (uint64_t)grid->cells[0] * ((uint64_t)j + (uint64_t)grid->cells[1] * (uint64_t)k);
-                const int64_t before = count, stride = records ? 1 : sampler->stride;
+                const int64_t before = count;
                 if ((i + 3 * j + 5 * k) % stride)
                     continue;
-                for (int s = 0; s < sampler->sub_cells; s++) {
-                    double offset[3], x[3] = {0, 0, 0};
-                    if (!place(sampler, cell, s, offset))
-                        continue;
-                    const int index[3] = {i, j, k};
-                    for (int d = 0; d < grid->dimension; d++)
-                        x[d] = grid->low[d] + (index[d] + offset[d]) * h;
-                    int liquid = liquid_at(sampler, x, candidates, candidate_count, ask_solids);
-                    if (liquid < 0)
-                        continue;
-                    per_liquid[liquid]++;
-                    if (records)
-                        fill_record(sampler, liquid, x, first_id + (uint32_t)count, &records[count]);
-                    count += stride;
-                }
+                count = sample_cell(sampler, &view, (const int[3]){i, j, k}, records, first_id, count, per_liquid);
                 *cells_filled += count > before ? stride : 0;
             }
     return count;
@@ -281,78 +316,95 @@ static selkie_code list_spans(liquid_sampler *sampler, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* What a pass over the spans leaves. */
+typedef struct span_counts {
+    int64_t *particles;  /* [spans + 1] of each span; then those before it */
+    int64_t *per_liquid; /* [threads + 1][liquids] the sum, then the counts of each thread */
+    int64_t cells;       /* with liquid */
+} span_counts;
+
+/* Counts (particles == NULL) or writes the particles of all spans. */
+static void visit_spans(const liquid_sampler *sampler, int threads, const sk_particles *particles, span_counts *counts)
+{
+    const int liquids = sampler->scene->liquid_count;
+    int64_t *before = counts->particles, filled = 0;
+    memset(counts->per_liquid, 0, (size_t)(threads + 1) * (size_t)liquids * sizeof *counts->per_liquid);
+#pragma omp parallel num_threads(threads) reduction(+ : filled)
+    {
+        int64_t *tally = counts->per_liquid + (size_t)(omp_get_thread_num() + 1) * (size_t)liquids;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t s = 0; s < (int64_t)sampler->span_count; s++) {
+            int span[3];
+            for (int d = 0; d < 3; d++)
+                span[d] = sk_block_coordinate(sampler->spans[s], d);
+            if (!particles)
+                before[s] = sample_span(sampler, span, NULL, 0, tally, &filled);
+            else if (before[s + 1] > before[s])
+                sample_span(sampler, span, particles->records + before[s], (uint32_t)before[s], tally, &filled);
+        }
+    }
+    for (int t = 1; t <= threads; t++)
+        for (int l = 0; l < liquids; l++)
+            counts->per_liquid[l] += counts->per_liquid[(size_t)t * (size_t)liquids + (size_t)l];
+    counts->cells = filled;
+}
+
+/* Counts become the numbers of particles before each span. Returns the sum. */
+static int64_t sum_up(int64_t *counts, int64_t spans)
+{
+    int64_t sum = 0;
+    for (int64_t s = 0; s < spans; s++) {
+        const int64_t n = counts[s];
+        counts[s] = sum;
+        sum += n;
+    }
+    return counts[spans] = sum;
+}
+
+/* Counts; a liquid without particles is an error. An estimate that misses a small liquid looks at every cell. */
+static selkie_code count_all(liquid_sampler *sampler, int threads, span_counts *counts, int64_t *total,
+                             selkie_error *error)
+{
+    for (;;) {
+        visit_spans(sampler, threads, NULL, counts);
+        *total = sum_up(counts->particles, (int64_t)sampler->span_count);
+        const selkie_code code = check_liquids(sampler, counts->per_liquid, error);
+        if (code == SELKIE_OK || sampler->stride == 1)
+            return code;
+        sampler->stride = 1;
+    }
+}
+
 static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
                               int64_t *liquid_cells, sk_memory *memory, selkie_error *error)
 {
     SK_TRY(list_spans(sampler, error));
     const int64_t spans = (int64_t)sampler->span_count;
+    const size_t liquids = (size_t)sampler->scene->liquid_count;
     /* An estimate looks at the cells of about 2^15 spans. */
     for (sampler->stride = 1; !particles && spans / sampler->stride > 1 << 15 && sampler->stride < 16;)
         sampler->stride *= 2;
-    int liquids = sampler->scene->liquid_count;
-    int64_t *counts = sk_allocate_zeroed(memory, (size_t)(spans + 1) * sizeof *counts);
-    int64_t *per_liquid = sk_allocate_zeroed(memory, ((size_t)liquids + 1) * sizeof *per_liquid);
+    span_counts counts = {
+        .particles = sk_allocate_zeroed(memory, (size_t)(spans + 1) * sizeof *counts.particles),
+        .per_liquid = sk_allocate_zeroed(memory, ((size_t)(threads + 1) * liquids + 1) * sizeof *counts.per_liquid),
+    };
     selkie_code code = SELKIE_OK;
-    if (!counts || !per_liquid)
+    if (!counts.particles || !counts.per_liquid)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: no memory for counting (%.1f MiB)",
                        (double)spans * 8 / 1048576.0);
-
-    for (int pass = 0; code == SELKIE_OK && pass < 2; pass++) {
-        int64_t filled = 0;
-
-        /* Between the passes counts become offsets, and the room is reserved. */
-        if (pass == 1) {
-            int64_t sum = 0;
-            for (int64_t s = 0; s < spans; s++) {
-                int64_t n = counts[s];
-                counts[s] = sum;
-                sum += n;
-            }
-            counts[spans] = sum;
-            *total = sum;
-            code = check_liquids(sampler, per_liquid, error);
-            if (code != SELKIE_OK && sampler->stride > 1) { /* a small liquid: the estimate may have missed it */
-                sampler->stride = 1;
-                code = SELKIE_OK;
-                memset(per_liquid, 0, (size_t)liquids * sizeof *per_liquid);
-                pass = -1;
-                continue;
-            }
-            if (code == SELKIE_OK && particles)
-                code = sk_particles_reserve(particles, sum, error);
-            if (code != SELKIE_OK || !particles)
-                break;
-            find_records(sampler, particles);
-        }
-
-        /* Pass 0 counts, pass 1 writes. */
-#pragma omp parallel num_threads(threads) reduction(+ : filled)
-        {
-            int64_t found[256] = {0};
-            int64_t *tally = liquids <= 256 ? found : per_liquid;
-#pragma omp for schedule(dynamic, 16)
-            for (int64_t s = 0; s < spans; s++) {
-                int span[3];
-                for (int d = 0; d < 3; d++)
-                    span[d] = sk_block_coordinate(sampler->spans[s], d);
-                if (pass == 0)
-                    counts[s] = sample_span(sampler, span, NULL, 0, tally, &filled);
-                else if (counts[s + 1] > counts[s])
-                    sample_span(sampler, span, particles->records + counts[s], (uint32_t)counts[s], tally, &filled);
-            }
-#pragma omp critical
-            for (int l = 0; pass == 0 && l < liquids && l < 256; l++)
-                per_liquid[l] += found[l];
-        }
-        if (pass == 0)
-            *liquid_cells = filled;
-        else {
-            particles->count = *total;
-            particles->next_id = (uint32_t)*total;
-        }
+    if (code == SELKIE_OK)
+        code = count_all(sampler, threads, &counts, total, error);
+    *liquid_cells = counts.cells;
+    if (code == SELKIE_OK && particles)
+        code = sk_particles_reserve(particles, *total, error);
+    if (code == SELKIE_OK && particles) {
+        find_records(sampler, particles);
+        visit_spans(sampler, threads, particles, &counts);
+        particles->count = *total;
+        particles->next_id = (uint32_t)*total;
     }
-    sk_release(memory, counts);
-    sk_release(memory, per_liquid);
+    sk_release(memory, counts.particles);
+    sk_release(memory, counts.per_liquid);
     return code;
 }
 

@@ -73,7 +73,10 @@ static double step_by_cfl(const selkie_world *world, double longest)
     speed = fmax(speed, limits.waves);
     double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * limits.length / speed : longest;
     dt = fmin(dt, sk_world_wave_step(world->scene, step->grid.cell_size, acceleration));
-    return fmin(fmax(dt, world->scene->time.min_step), longest);
+
+    /* A bound from below would make points that push each other explicitly unstable. */
+    const int explicit_points = sk_scene_has_points(world->scene) || sk_scene_has_immersed_points(world->scene);
+    return fmin(explicit_points ? dt : fmax(dt, world->scene->time.min_step), longest);
 }
 
 /* A step that the scene sets. Particles of sph and elastic points push each other explicitly, so steps beyond the CFL

@@ -23,6 +23,8 @@ expect "a basis that is cut off" 2 'is cut off' check reduced/jet_small --set re
 cp jet.basis wrong.basis
 printf x | dd of=wrong.basis bs=1 seek=9000 conv=notrunc 2>/dev/null
 expect "bodies that overlap" 2 'overlaps bodies\[0\]' check reduced/game --set bodies[0].shape.center=[0.509,0.33]
+expect "info of a basis with a wrong byte" 2 'checksum is wrong' info wrong.basis
+"$selkie" info jet.basis | grep -q '63 in closed form, 1 further, 1 flows' && good "info of a basis" || bad "info of a basis"
 expect "a basis with a wrong byte" 2 'checksum is wrong' check reduced/jet_small --set reduced.drawn=[] \
     --set reduced.excite=[] --set "reduced.basis=$work/wrong.basis"
 check "a run with dye" "$selkie" run reduced/jet_small -j 1 -q --end 0.1 --out dyed --set render.style=dye \

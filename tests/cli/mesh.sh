@@ -12,7 +12,7 @@ cp run/surfaces/surface_0003.ply kept.ply
 rm run/surfaces/surface_0003.ply run/surfaces/surface_0005.ply
 "$selkie" mesh run | grep -q '2 meshes made, 5 were there' && good "makes the missing meshes" || bad "missing meshes"
 cmp -s kept.ply run/surfaces/surface_0003.ply && good "the same mesh as the run's" || bad "another mesh"
-"$selkie" mesh run --to obj --resolution 1 --frames 2:3 --out coarse -q && [ "$(ls coarse | wc -l)" -eq 2 ] &&
+"$selkie" mesh run --to obj --resolution 1 --frames 2:3 --out coarse -q && [ "$(ls coarse/*.obj | wc -l)" -eq 2 ] &&
     good "to OBJ, coarser, elsewhere" || bad "obj: $(ls coarse)"
 
 # --- Whitewater, the same on one thread and two, and drawn
@@ -33,6 +33,18 @@ triangles() { "$selkie" info "$1" | tr -d , | sed -n 's/^triangles *\([0-9]*\).*
 all=$(triangles run/surfaces/surface_0003.ply) few=$(triangles few/surface_0003.ply)
 [ "$few" -lt $((all * 3 / 4)) ] && "$selkie" info few/surface_0003.ply | grep -q '^closed *yes' &&
     good "decimated: $few of $all triangles" || bad "decimated: $few of $all: $("$selkie" info few/surface_0003.ply)"
+"$selkie" mesh run --frames 3 --decimate 0.1 | grep -q '1 meshes made' && cmp -s few/surface_0003.ply \
+    run/surfaces/surface_0003.ply && good "other options: made again" || bad "other options keep the old mesh"
+"$selkie" mesh run -q && cmp -s kept.ply run/surfaces/surface_0003.ply && "$selkie" mesh run | grep -q '0 meshes made' &&
+    good "and back" || bad "back to the scene's options"
+expect "a picture of the surroundings that is missing" 2 'render.environment: cannot open' check drop.json \
+    --set render.environment=none.hdr
+printf 'GIF89a' >sky.gif
+expect "one of another kind" 2 'Radiance HDR are read' render run --environment sky.gif --no-film --frames 3
+printf 'P6\n1 1\n255\nabc' >dot.ppm
+expect "one of a pixel" 2 '1 x 1 pixels; each side must have 2' check drop.json --set render.environment=dot.ppm
+"$selkie" check examples/channel_2d --set render.cut='x>1' | grep -q 'render.cut: has no effect in 2D' &&
+    good "a cut in 2D is noted" || bad "a cut in 2D"
 "$selkie" mesh run --frames 3 --to usd --attributes --out usd -q && grep -q 'float\[\] primvars:vorticity_x' \
     usd/surface_0003.usda && good "attributes in USD" || bad "USD attributes"
 "$selkie" mesh run --frames 3 --to vdb --out usd -q && "$selkie" mesh run --frames 3 --to abc --out usd -q

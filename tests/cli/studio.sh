@@ -7,5 +7,6 @@ if ! "$selkie" doctor | grep -q '^websockets *there'; then
 fi
 command -v python3 >/dev/null || { echo "python3 is missing: the studio is not tested"; exit 77; }
 expect "an unknown scene" 2 'no scene of that name' studio --no-browser no_such_scene
+command -v node >/dev/null && check "pictures between states" node "$source/tests/cli/studio_between.mjs"
 check "security, messages, replay" python3 "$source/tests/cli/studio_checks.py" "$selkie" "$work"
 finish

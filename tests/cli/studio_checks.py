@@ -273,6 +273,68 @@ def check_runs():
         live.close()
 
 
+# Solids that a scene's own changes bring, move and take away. All are in the air, so that nothing turns or stops them.
+changing = work / "changing.json"
+changing.write_text("""{"domain": {"dimension": 2, "size": [1, 1], "resolution": 16},
+  "time": {"end": 0.5, "fps": 20, "step": 0.025},
+  "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [1, 0.1]}}],
+  "obstacles": [{"name": "plate", "shape": {"type": "box", "min": [0.1, 0.8], "max": [0.2, 0.9]}}],
+  "bodies": [{"name": "square", "density": 500, "shape": {"type": "box", "min": [0.7, 0.3], "max": [0.8, 0.4]}}],
+  "changes": [{"step": 4, "type": "move", "name": "plate", "translate": [0.2, 0], "duration": 0.1},
+    {"step": 6, "type": "body", "body": {"name": "disc", "density": 500,
+      "shape": {"type": "sphere", "center": [0.5, 0.8], "radius": 0.1}}},
+    {"step": 8, "type": "remove", "list": "bodies", "name": "square"}]
+}""")
+
+
+def outlines(solids):
+    """The points of each solid, as floats."""
+    made, at = [], 16
+    for _ in range(struct.unpack_from("<I", solids, 8)[0]):
+        floats, = struct.unpack_from("<I", solids, at + 4)
+        made.append(struct.unpack_from(f"<{floats}f", solids, at + 8))
+        at += 8 + 4 * floats
+    return made
+
+
+def check_solids(live, frame, name):
+    """Compares what is drawn after 0.4 s with the scene: the plate 0.2 m to the right, the disc, no square."""
+    check(f"{name}: the solids belong to the frame", frame.solids == 2 and struct.unpack_from("<I", live.solids, 4)[0] == frame.solids_number,
+          (frame.solids, frame.solids_number, live.solids[:16]))
+    plate, disc = outlines(live.solids)
+    check(f"{name}: the plate has moved", abs(frame.poses[0][3] - 0.2) < 1e-6, frame.poses[0])
+    # The disc comes at 0.15 s, so that it has fallen g (0.25 s)^2 / 2 = 0.31 m, a step more or less.
+    row, center = frame.poses[1][4:8], (sum(disc[0::3]) / len(disc[0::3]), sum(disc[1::3]) / len(disc[1::3]))
+    fallen = center[1] - (row[0] * center[0] + row[1] * center[1] + row[3])
+    check(f"{name}: a new body has its own shape", len(disc) > 24 and abs(center[0] - 0.5) < 0.01 and 0.2 < fallen < 0.4,
+          (len(disc), center, fallen))
+
+
+def check_changes():
+    runs = work / "runs_of_changes"
+    with Studio(selkie, str(changing), "-j", "1") as studio:
+        live = studio.live()
+        live.until_frame()
+        for _ in range(16):
+            live.do("step")
+        check_solids(live, live.until_frame(lambda f: f.step == 16), "live")
+        live.close()
+    run = subprocess.run([selkie, "run", changing, "--out", runs / "made", "--quiet", "-j", "1"], capture_output=True, text=True)
+    check("a run with changes", run.returncode == 0, run.stderr)
+    with Studio(selkie, "--runs", str(runs), "-j", "1") as studio:
+        live = studio.live()
+        live.do("open_run", run="made")
+        live.until_is("scene")
+        live.until_frame(lambda f: f.time == 0)
+        live.do("seek", frame=8)
+        check_solids(live, live.until_frame(lambda f: abs(f.time - 0.4) < 1e-6), "a run")
+        live.do("seek", frame=1)
+        frame = live.until_frame(lambda f: abs(f.time - 0.05) < 1e-6)
+        square = outlines(live.solids)[1]
+        check("back to an early frame", frame.solids == 2 and frame.poses[0][3] == 0 and len(square) == 24, (frame.poses, len(square)))
+        live.close()
+
+
 def check_slow(studio):
     """A page that never says what it has seen gets two frames, and slows nothing."""
     slow, live = studio.live(), studio.live()
@@ -307,6 +369,7 @@ with Studio(selkie, str(scene), "-j", "1") as studio:
     code = studio.stop()
     check("it ends by Ctrl-C with 0", code == 0, (code, studio.process.stderr.read()))
 check_runs()
+check_changes()
 with Studio(selkie, str(scene), "--run", "-j", "1") as studio:
     live = studio.live()
     check("--run needs no button", live.until_frame(lambda f: f.time > 0).time > 0)

@@ -75,6 +75,12 @@ inline int __syncthreads_or(int value)
     return any;
 }
 
+/* Kernels with barriers of warps are launched with one warp a thread block. */
+inline void __syncwarp()
+{
+    __syncthreads();
+}
+
 template <typename T> inline T __shfl_sync_emulated(T value, int from)
 {
     static T values[SK_EMULATED_THREADS];
@@ -217,6 +223,14 @@ inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream
     return cudaSuccess;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
     return cudaSuccess;
 }

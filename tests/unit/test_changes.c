@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <selkie/selkie.h>
+#include "geom/shape.h"
 #include "rigid/rigid.h"
 #include "scratch_folder.h"
 #include "world/scene_changes.h"
@@ -485,41 +486,58 @@ static void bodies_come_and_go(void **state)
     bodies_come_and_go_in(SELKIE_DISCRETIZATION_REDUCED);
 }
 
-/* A drawn mode of a reduced fluid is driven while a caller says so. */
-/* Pictures of a run pair its table of bodies with the bodies of each step. */
-static void bodies_of_a_step_are_known(void **state)
+/* Pictures of a run pair its table of bodies with the bodies of each step, and show obstacles where they were moved. */
+static void solids_of_a_step_are_known(void **state)
 {
     (void)state;
     selkie_scene scene, *read;
     selkie_liquid_def liquid;
-    selkie_change_def changes[3];
+    selkie_change_def changes[5];
+    double steps[8], ends[8]; /* s */
     int changed;
+    const sk_step_times times = {8, steps, ends};
     dam(&scene, &liquid, 0);
-    changes[0] = disc("first", 0.7, 0.7, 2000);
-    changes[0].step = 2;
-    changes[1] = disc("second", 0.8, 0.3, 500);
-    changes[1].step = 4;
-    selkie_change_defaults(&changes[2], SELKIE_CHANGE_REMOVE);
-    changes[2].list = SELKIE_LIST_BODIES;
-    changes[2].name = "first";
-    changes[2].step = 6;
+    changes[0] = ball("ball", 0.5, 0.8);
+    changes[1] = disc("first", 0.7, 0.7, 2000);
+    changes[1].step = 2;
+    changes[2] = move_of("ball", 0.2, 0.0); /* in 0.1 s */
+    changes[2].step = 3;
+    changes[3] = disc("second", 0.8, 0.3, 500);
+    changes[3].step = 4;
+    selkie_change_defaults(&changes[4], SELKIE_CHANGE_REMOVE);
+    changes[4].list = SELKIE_LIST_BODIES;
+    changes[4].name = "first";
+    changes[4].step = 6;
     scene.changes = changes;
-    scene.change_count = 3;
+    scene.change_count = 5;
     OK(selkie_scene_save(&scene, in_root("steps.json"), &error));
     OK(selkie_scene_load(in_root("steps.json"), 0, NULL, &read, &error));
+    for (int n = 0; n < 8; n++) {
+        steps[n] = n + 1;
+        ends[n] = 0.02 * (n + 1);
+    }
 
     /* A change acts after the frame at its step. */
     const int counts[8] = {0, 0, 0, 1, 1, 2, 2, 1};
     for (int n = 0; n < 8; n++) {
-        OK(sk_scene_change_solids(read, n, &changed, &error));
+        const int64_t at = sk_step_at(&times, 0.02 * n + 1e-6);
+        assert_int_equal(at, n);
+        OK(sk_scene_change_solids(read, at, &times, &changed, &error));
         assert_int_equal(read->body_count, counts[n]);
-        assert_int_equal(changed, n == 3 || n == 5 || n == 7);
+        assert_int_equal(read->obstacle_count, n > 0);
+        assert_int_equal(changed, n == 1 || (n >= 3 && n != 6));
+        sk_pose pose;
+        sk_pose_identity(&pose);
+        if (n > 0)
+            sk_pose_at(&read->obstacles[0], 0.02 * n, &pose);
+        assert_true(fabs(pose.translation[0] - (n > 3 ? 0.2 * (0.02 * n - 0.06) / 0.1 : 0)) < 1e-12);
     }
     assert_string_equal(read->bodies[0].name, "second");
     assert_int_equal(read->change_count, 0);
     selkie_scene_free(read);
 }
 
+/* A drawn mode of a reduced fluid is driven while a caller says so. */
 static void drawn_modes_are_driven(void **state)
 {
     (void)state;
@@ -665,7 +683,7 @@ int main(void)
         cmocka_unit_test(bad_changes_leave_the_world_as_it_was),
         cmocka_unit_test(bodies_can_be_pushed),
         cmocka_unit_test(bodies_come_and_go),
-        cmocka_unit_test(bodies_of_a_step_are_known),
+        cmocka_unit_test(solids_of_a_step_are_known),
         cmocka_unit_test(drawn_modes_are_driven),
         cmocka_unit_test(changes_are_checked_early),
         cmocka_unit_test(runs_can_be_watched_and_cancelled),

@@ -11,9 +11,11 @@
 
 #define SELKIE_DIM 3 /* of the laws below */
 #include "methods/elastoplastic/elastic_kernels.h"
+#include "methods/elastoplastic/fitted_kernels.h"
 
 #include <selkie/selkie.h>
 #include "base/random.h"
+#include "defs/materials.h"
 #include "scratch_folder.h"
 
 /* --- Laws --- */
@@ -197,6 +199,23 @@ static void tears(void **state)
     stretch[0] = 1.25f;
     flow(&paper, 0.0f, stretch, &plastic);
     assert_true(plastic.volume == 1.0f && stretch[0] == 1.0f);
+}
+
+/* Fits of points that lie nearly in a plane are not taken for deformations, and no step turns a point inside out. */
+static void fits_are_likely(void **state)
+{
+    (void)state;
+    const float small[9] = {0.01f, -0.1f, 0, 0.1f, 0, 0, 0, 0, 0.05f}, large[9] = {0, 0, 3.0f, 0, 0, 0, 0, 0, 0};
+    const float nothing[9] = {NAN, 0, 0, 0, 0, 0, 0, 0, 0}, squeeze[9] = {-0.15f, 0, 0, 0, 0, 0, 0, 0, 0};
+    float strain[9] = {0}, deformation[9] = {0};
+    assert_true(sk_fitted_is_likely_3d(small));
+    assert_false(sk_fitted_is_likely_3d(large));
+    assert_false(sk_fitted_is_likely_3d(nothing));
+    for (int n = 0; n < 100; n++) {
+        sk_fitted_accumulate_3d(squeeze, strain);
+        sk_fitted_compose_3d(squeeze, deformation);
+        assert_true(strain[0] > -1.0f && deformation[0] > -1.0f);
+    }
 }
 
 /* --- Worlds --- */
@@ -394,8 +413,11 @@ static void bad_scenes(void **state)
     refused(&c, "materials[2].kind: must be \"elastoplastic\"");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
     c.scene.discretization = SELKIE_DISCRETIZATION_SPH;
-    c.materials[1].density = c.materials[2].density = c.materials[0].density;
     refused(&c, "materials[0].kind: \"elastoplastic\" needs discretization \"mpm\"");
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    c.scene.discretization = SELKIE_DISCRETIZATION_GRID;
+    c.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    refused(&c, "incompressibility: must be \"bilateral\" beside a material of kind \"elastoplastic\"");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
     c.scene.discretization = SELKIE_DISCRETIZATION_GRID;
     c.materials[1].melting_point = 300.0;
@@ -403,6 +425,9 @@ static void bad_scenes(void **state)
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
     c.materials[1].elastoplastic.softens_from = 300.0;
     refused(&c, "materials[1].elastoplastic.softens_to: must be above softens_from, 300 K");
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    c.materials[1].elastoplastic.softens_to = 300.0;
+    refused(&c, "materials[1].elastoplastic.softens_from: is missing");
     three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
     c.scene.material_count = 0;
     for (int l = 0; l < 3; l++)
@@ -428,18 +453,63 @@ static void bad_scenes(void **state)
     refused(&c, "points.support: 1 is out of range");
 }
 
+/* --- Steps --- */
+
+/* Each form chooses stable steps by itself, also below time.min_step: a step of that length would be ten times too
+ * long. Stiff materials are noted. */
+static void stiff_steps(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        solid_case c;
+        char note[256];
+        three_materials(&c, forms[f], 2);
+        for (int m = 0; m < 3; m++) {
+            c.materials[m].elastoplastic.young = 1e9;
+            c.liquids[m].velocity_gradient[1] = 1.0;
+        }
+        assert_int_equal(sk_scene_note(&c.scene, 0, note, sizeof note), 1);
+        assert_non_null(strstr(note, ".elastoplastic.young: pressure waves of"));
+        c.scene.time.min_step = 2e-4;
+        selkie_world *world = make(&c, 1, SELKIE_BACKEND_TUNED);
+        step(world, 60);
+        assert_true(selkie_world_statistics(world)->dt < 0.1 * c.scene.time.min_step);
+        assert_true(selkie_world_statistics(world)->max_speed < 4.0);
+        selkie_world_destroy(world);
+    }
+}
+
+static void steps_without_effect_are_noted(void **state)
+{
+    (void)state;
+    solid_case c;
+    char note[256];
+    three_materials(&c, SELKIE_DISCRETIZATION_MPM, 2);
+    assert_int_equal(sk_scene_note(&c.scene, 0, note, sizeof note), 0);
+    c.scene.time.reflection = 0.5;
+    c.materials[1].elastoplastic.softens_from = 300.0;
+    assert_int_equal(sk_scene_note(&c.scene, 0, note, sizeof note), 1);
+    assert_non_null(strstr(note, "time.reflection: has no effect with elastoplastic points"));
+    assert_int_equal(sk_scene_note(&c.scene, 1, note, sizeof note), 1);
+    assert_non_null(strstr(note, "materials[1].elastoplastic.softens_from: has no effect"));
+    assert_int_equal(sk_scene_note(&c.scene, 2, note, sizeof note), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stiff_steps),
         cmocka_unit_test(stress_is_the_derivative),
         cmocka_unit_test(turning_is_free),
         cmocka_unit_test(flows_to_the_yield_surface),
         cmocka_unit_test(flow_does_not_depend_on_the_step),
         cmocka_unit_test(grains_slide_and_part),
         cmocka_unit_test(tears),
+        cmocka_unit_test(fits_are_likely),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(plain_agrees),
         cmocka_unit_test(bad_scenes),
+        cmocka_unit_test(steps_without_effect_are_noted),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -150,6 +150,18 @@ static void bad_files(void **state)
     expect_refusal(&f.scene, "cannot open");
 }
 
+/* A pillar at (at, at) m, and no drawn modes. */
+static void put_pillar(fixture *f, selkie_obstacle_def *obstacle, double at)
+{
+    selkie_obstacle_defaults(obstacle);
+    selkie_shape_defaults(&obstacle->shape, SELKIE_SHAPE_SPHERE);
+    obstacle->shape.center[0] = obstacle->shape.center[1] = at;
+    obstacle->shape.radius = 0.15;
+    f->scene.obstacles = obstacle;
+    f->scene.obstacle_count = 1;
+    f->scene.reduced.drawn_count = f->scene.reduced.excite_count = 0;
+}
+
 /* Eigenvectors beside an obstacle: found once, then loaded. Other obstacles are refused. */
 static void obstacles_from_a_file(void **state)
 {
@@ -160,13 +172,7 @@ static void obstacles_from_a_file(void **state)
     selkie_obstacle_def obstacle;
     const char *path = in_root("room.basis");
     make(&f, 40);
-    selkie_obstacle_defaults(&obstacle);
-    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
-    obstacle.shape.center[0] = obstacle.shape.center[1] = 0.7;
-    obstacle.shape.radius = 0.15;
-    f.scene.obstacles = &obstacle;
-    f.scene.obstacle_count = 1;
-    f.scene.reduced.drawn_count = f.scene.reduced.excite_count = 0;
+    put_pillar(&f, &obstacle, 0.7);
     selkie_world *made = create_world(&f.scene, 1);
     write_basis(&f, path);
     f.scene.reduced.basis = path;
@@ -251,13 +257,7 @@ static void snapshots_beside_obstacles(void **state)
     sk_snapshot_report report;
     const char *path = in_root("data.basis");
     make(&f, 24);
-    selkie_obstacle_defaults(&obstacle);
-    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
-    obstacle.shape.center[0] = obstacle.shape.center[1] = 0.5;
-    obstacle.shape.radius = 0.15;
-    f.scene.obstacles = &obstacle;
-    f.scene.obstacle_count = 1;
-    f.scene.reduced.drawn_count = f.scene.reduced.excite_count = 0;
+    put_pillar(&f, &obstacle, 0.5);
     f.scene.time.step = 0.01;
     selkie_world *world = create_world(&f.scene, 1);
     double *fields = calloc((size_t)COUNT * 2 * CELLS * CELLS, sizeof *fields);

@@ -66,6 +66,7 @@ static void archimedes(void **state)
     const double displaced = 1000.0 * PI * 0.06 * 0.06;
     assert_true(fabs(body_of(world, 0).force[1] / (displaced * 10.0) - 1.0) < 1e-12);
     assert_true(fabs(body_of(world, 0).force[0]) < 1e-9);
+    assert_true(selkie_world_statistics(world)->body_force_y == body_of(world, 0).force[1]);
     selkie_world_destroy(world);
 
     make(&f, 73, 10.0);

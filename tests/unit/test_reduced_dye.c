@@ -209,6 +209,23 @@ static void changes_bring_dye(void **state)
     selkie_world_destroy(world);
 }
 
+/* Dye that colours nothing is refused, wherever the domain begins. Along a periodic axis it comes back in. */
+static void dye_outside_is_refused(void **state)
+{
+    (void)state;
+    dyed_scene d;
+    dyed_defaults(&d, 9, 24);
+    for (int n = 0; n < 2; n++) {
+        const double at = 100.0 * n;
+        d.scene.domain.origin[0] = at;
+        set_box(&d.liquid.shape, at, 0.0, at + 1.0, 1.0);
+        set_box(&d.dye[0].shape, at + 1.2, 0.0, at + 1.5, 1.0);
+        expect_refusal(&d.scene, "reduced.dye[0].shape: lies outside the domain");
+    }
+    d.scene.reduced.periodic = SELKIE_PERIODIC_X;
+    selkie_world_destroy(create_world(&d.scene, 1));
+}
+
 /* --- Bodies, bits --- */
 
 static void add_disc(dyed_scene *d)
@@ -284,9 +301,9 @@ static void same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_stay_sharp),  cmocka_unit_test(source_dyes_a_band),
-        cmocka_unit_test(changes_bring_dye), cmocka_unit_test(bodies_displace_dye),
-        cmocka_unit_test(same_bits),
+        cmocka_unit_test(edges_stay_sharp),    cmocka_unit_test(source_dyes_a_band),
+        cmocka_unit_test(changes_bring_dye),   cmocka_unit_test(dye_outside_is_refused),
+        cmocka_unit_test(bodies_displace_dye), cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
+#include "io/made_with.h"
 #include "io/particles_file.h"
 #include "render/color.h"
 #include "render/film.h"
@@ -32,6 +33,7 @@ typedef struct stand {
     selkie_liquid_def liquid;
     size_t count;
     float *position, *velocity;
+    uint32_t *material; /* NULL = all of the first */
 } stand;
 
 static void stand_fill(stand *s, int dimension)
@@ -103,6 +105,7 @@ static void stand_free(stand *s)
 {
     free(s->position);
     free(s->velocity);
+    free(s->material);
     free(s);
 }
 
@@ -133,7 +136,9 @@ static sk_image draw(const stand *s, const sk_picture_options *options)
                                       .position = s->position,
                                       .position_stride = 12,
                                       .velocity = s->velocity,
-                                      .velocity_stride = 12};
+                                      .velocity_stride = 12,
+                                      .material = s->material,
+                                      .material_stride = 4};
     must(sk_picture_draw(stage, &particles, options, &image, &error), &error);
     sk_stage_destroy(stage);
     assert_non_null(image.pixels);
@@ -199,6 +204,40 @@ static void test_surface_picture(void **state)
     stand_free(s);
 }
 
+#if SELKIE_HAVE_EMBREE
+/* Elastoplastic points beside liquid are not water: a half of the tank has the colour of its material. With a shutter
+ * they move. */
+static void test_points_beside_liquid(void **state)
+{
+    (void)state;
+    stand *s = stand_create(3);
+    selkie_material_def materials[2];
+    sk_picture_options options = small_options(s);
+    size_t red[3];
+    for (int m = 0; m < 2; ++m) {
+        selkie_material_defaults(&materials[m]);
+        materials[m].name = m ? "clay" : "water";
+    }
+    s->liquid.material = "water";
+    s->scene.materials = materials;
+    s->scene.material_count = 2;
+    s->scene.obstacle_count = 0;
+    s->material = calloc(s->count, sizeof *s->material);
+    for (size_t i = 0; i < s->count; ++i)
+        s->material[i] = s->position[3 * i] < 0.5f;
+    for (int n = 0; n < 3; ++n) {
+        materials[1].kind = n ? SELKIE_MATERIAL_ELASTOPLASTIC : SELKIE_MATERIAL_LIQUID;
+        options.shutter = n == 2 ? 0.02 : 0.0;
+        sk_image image = draw(s, &options);
+        red[n] = red_pixels(&image);
+        sk_image_free(&image);
+    }
+    assert_true(red[1] > red[0] + 192 * 108 / 20);
+    assert_true(red[2] > red[0] + 192 * 108 / 20);
+    stand_free(s);
+}
+#endif
+
 static void test_particles_picture(void **state)
 {
     (void)state;
@@ -207,6 +246,34 @@ static void test_particles_picture(void **state)
     options.style = SELKIE_STYLE_PARTICLES;
     options.color = SELKIE_COLOR_SPEED;
     check_picture(s, options);
+    stand_free(s);
+}
+
+/* A cut-away view leaves out liquid in every style. */
+static void test_cut(void **state)
+{
+    (void)state;
+    stand *s = stand_create(3);
+    for (int n = 0; n < 3; ++n) {
+        sk_picture_options options = small_options(s);
+        options.style = n == 1 ? SELKIE_STYLE_PARTICLES : SELKIE_STYLE_SURFACE;
+        options.preview = n == 2;
+        options.label = 0;
+        sk_image whole = draw(s, &options);
+        sk_picture_cut("x>-1", (const double[3]){0, 0, 0}, &options);
+        s->scene.obstacle_count = 0;
+        sk_image cut = draw(s, &options);
+        const size_t count = s->count;
+        s->count = 0;
+        sk_image empty = draw(s, &options);
+        s->count = count;
+        s->scene.obstacle_count = 1;
+        assert_int_equal(different_pixels(&cut, &empty), 0);
+        assert_true(different_pixels(&cut, &whole) > 192 * 108 / 20);
+        sk_image_free(&whole);
+        sk_image_free(&cut);
+        sk_image_free(&empty);
+    }
     stand_free(s);
 }
 
@@ -583,9 +650,31 @@ static void test_run_folder(void **state)
     options.style = SELKIE_STYLE_SURFACE;
     counts stopped = {.stop_after = 2};
     assert_int_equal(sk_render_run(folder, &options, count_progress, &stopped, &error), SELKIE_ERROR_INTERRUPTED);
+    for (int i = 0; i < 4; ++i) { /* and stays until it is replaced */
+        char name[64];
+        snprintf(name, sizeof name, "pictures/frame_%04d.png", i);
+        file_in(path, name);
+        assert_true(sk_file_exists(path));
+        assert_int_equal(sk_made_with_stale(path), i >= 2);
+    }
     c = render(&options, SELKIE_OK);
     assert_int_equal(c.drawn, 2);
     assert_int_equal(c.skipped, 2);
+
+    /* Other contents of the surroundings, under the same name. */
+    char sky[256];
+    file_in(sky, "sky.ppm");
+    options.environment = sky;
+    options.film = 0;
+    for (int light = 0; light < 2; ++light) {
+        const char pixels[] = "P6\n2 2\n255\nAAAAAAAAAAAA";
+        char text[sizeof pixels];
+        memcpy(text, pixels, sizeof pixels);
+        text[12] = (char)('A' + light);
+        must(sk_file_write(sky, text, sizeof text - 1, &error), &error);
+        assert_int_equal(render(&options, SELKIE_OK).drawn, 4);
+        assert_int_equal(render(&options, SELKIE_OK).drawn, 0);
+    }
 
     options.first = 90;
     render(&options, SELKIE_ERROR_FILE);
@@ -594,14 +683,15 @@ static void test_run_folder(void **state)
 
 #endif
 
-/* Surroundings from a picture: a PPM with a green upper half, and the same light as HDR, stored plainly and in runs. */
+/* Surroundings from a picture: a PPM with a green upper half, and the same light as HDR, stored plainly, in runs and in
+ * runs of the old kind. */
 static void test_environment(void **state)
 {
     (void)state;
-    char path[3][600];
-    const char *const names[3] = {"sky.ppm", "plain.hdr", "runs.hdr"};
+    char path[4][600];
+    const char *const names[4] = {"sky.ppm", "plain.hdr", "runs.hdr", "old_runs.hdr"};
     enum { width = 16, height = 8 };
-    for (int f = 0; f < 3; ++f) {
+    for (int f = 0; f < 4; ++f) {
         snprintf(path[f], sizeof path[f], "%s/%s", folder, names[f]);
         FILE *file = fopen(path[f], "wb");
         assert_non_null(file);
@@ -616,6 +706,10 @@ static void test_environment(void **state)
                 const unsigned char values[4] = {0, (unsigned char)(green ? 128 : 0), 0, 129};
                 for (int c = 0; c < 4; ++c)
                     fprintf(file, "%c%c", 128 + width, values[c]);
+                continue;
+            }
+            if (f == 3) { /* the first pixel, then fifteen like it */
+                fprintf(file, "%c%c%c%c%c%c%c%c", 0, green ? 128 : 0, 0, 129, 1, 1, 1, width - 1);
                 continue;
             }
             for (int x = 0; x < width; ++x)
@@ -640,7 +734,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface_picture),
+#if SELKIE_HAVE_EMBREE
+        cmocka_unit_test(test_points_beside_liquid),
+#endif
         cmocka_unit_test(test_particles_picture),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_periodic_picture),
         cmocka_unit_test(test_splats),
         cmocka_unit_test(test_flat_pictures),

@@ -7,6 +7,7 @@
 #include "defs/fields.h"
 #include "defs/materials.h"
 #include "defs/motion_file.h"
+#include "render/environment.h"
 #include "tool.h"
 #include "warnings.h"
 #include "world/world_internal.h"
@@ -142,7 +143,7 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
         scene->force_count, scene->object_count, scene->probe_count);
 }
 
-/* Reads the files of motions and flows, as a run does. The scene then has their keyframes. */
+/* Reads the files of motions, flows and surroundings, as a run and `render` do. The scene then has their keyframes. */
 static int read_tables(selkie_scene *scene)
 {
     static const double origin[3] = {0, 0, 0};
@@ -155,6 +156,12 @@ static int read_tables(selkie_scene *scene)
         code = sk_flow_open(&flow, &scene->liquids[l], scene->domain.dimension, origin, scene->folder, what, &error);
         if (!code)
             sk_flow_close(&flow);
+    }
+    if (!code && scene->domain.dimension == 3 && scene->render.environment && scene->render.environment[0]) {
+        sk_environment environment;
+        code = sk_environment_read(scene->render.environment, scene->folder, &environment, &error);
+        if (!code)
+            sk_environment_free(&environment);
     }
     return code ? complain_error(&error) : EXIT_GOOD;
 }

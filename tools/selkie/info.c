@@ -13,6 +13,7 @@
 #include "io/container.h"
 #include "io/particles_file.h"
 #include "io/table_file.h"
+#include "methods/reduced/basis_file.h"
 #include "run_folder.h"
 #include "statistics_text.h"
 #include "tool.h"
@@ -208,8 +209,15 @@ static int info_export(const char *path, const char *ending)
         printf("particles     %s\n", format_count((int64_t)big_endian(start + 9), text));
     } else if (!strncasecmp(ending, "usd", 3) && bytes >= 10 && !memcmp(start, "#usda 1.0", 9)) {
         printf("file          %s: USD in text\n", path);
-    } else if (!strcasecmp(ending, "basis") && bytes >= 8) {
-        printf("file          %s: basis of modes (selkie basis)\n", path);
+    } else if (!strcasecmp(ending, "basis")) {
+        sk_basis_header header;
+        selkie_error error = {0};
+        if (sk_basis_check(path, &header, &error))
+            return complain_error(&error);
+        printf("file          %s: basis of modes (selkie basis), undamaged\n", path);
+        printf("modes         %d in closed form, %d further, %d flows\n", header.closed, header.extra, header.flows);
+        printf("domain        %g x %g m, %d x %d cells\n", header.size[0], header.size[1], header.cells[0],
+               header.cells[1]);
     } else {
         return complain("%s: is not a .%s file as selkie writes them, or it is damaged", path, ending);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/alembic_file.h"
+#include "io/made_with.h"
 #include "io/output.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -75,9 +76,8 @@ static const option_spec mesh_options[] = {
                      .help = "only frames A to B; A: and :B leave one end open, a single number is one frame"},
     [mesh_attributes] = {.name = "attributes",
                          .kind = OPTION_FLAG,
-                         .help =
-                             "PLY and USD only: also the vorticity, and temperature, material and other numbers of the "
-                             "particles"},
+                         .help = "also the vorticity (not in vdb, where it is the curl of 'vel'), and temperature, "
+                                 "material and other numbers of the particles; OBJ files have none"},
     [mesh_threads] = {.name = "threads",
                       .letter = 'j',
                       .kind = OPTION_INTEGER,
@@ -107,14 +107,18 @@ static selkie_code add_to_archive(mesher *m, const sk_frame *frame, selkie_error
     sk_mesh mesh = {0};
     sk_mesh_frame surface;
     SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
-    const selkie_code code = sk_alembic_add_mesh(m->archive, &surface, error);
+    selkie_code code = m->attributes ? sk_frame_add_values(frame, m->scene, m->threads, &mesh, error) : SELKIE_OK;
+    if (!code)
+        code = sk_alembic_add_mesh(m->archive, &surface, error);
     sk_mesh_free(&mesh);
     return code;
 }
 
-/* A PLY file with the further numbers of the particles. */
+/* A file with the further numbers of the particles. */
 static selkie_code write_with_attributes(const mesher *m, const sk_frame *frame, const char *path, selkie_error *error)
 {
+    if (!strcmp(m->ending, "vdb"))
+        return sk_frame_write_volume(frame, m->scene, m->threads, 1, path, error);
     sk_mesh mesh = {0};
     sk_mesh_frame surface;
     SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
@@ -133,7 +137,7 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
         (int)sizeof path)
         return complain("%s: the name is too long", m->out);
     m->frame_number[m->frame_count++] = file->number;
-    if (!m->archive && !m->force && sk_file_exists(path)) {
+    if (!m->archive && !m->force && sk_file_exists(path) && !sk_made_with_stale(path)) {
         m->kept++;
         return EXIT_GOOD;
     }
@@ -168,6 +172,39 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
     return code;
 }
 
+/* Options that meshes depend on, as a line of text. */
+static void describe_options(const mesher *m, int attributes, char line[256])
+{
+    const selkie_mesh_def *mesh = &m->scene->mesh;
+    snprintf(line, 256, "resolution %.9g radius %.9g smoothing %.9g decimation %.9g names %d up %d attributes %d\n",
+             mesh->resolution, mesh->particle_radius, mesh->smoothing, mesh->decimation, (int)m->scene->output.names,
+             (int)m->scene->output.up, attributes);
+}
+
+/* Takes over the options. Meshes that were made with others are made again; a run makes its own as the scene says. */
+static int take_options(mesher *m, const option_value *values)
+{
+    char before[256], now[256], record[64], ending[16];
+    describe_options(m, 0, before);
+    if (values[mesh_resolution].given)
+        m->scene->mesh.resolution = values[mesh_resolution].number;
+    if (values[mesh_radius].given)
+        m->scene->mesh.particle_radius = values[mesh_radius].number;
+    if (values[mesh_smoothing].given)
+        m->scene->mesh.smoothing = values[mesh_smoothing].number;
+    if (values[mesh_decimate].given)
+        m->scene->mesh.decimation = values[mesh_decimate].number;
+    describe_options(m, m->attributes, now);
+    snprintf(record, sizeof record, "made_with_%s.txt", m->ending);
+    snprintf(ending, sizeof ending, ".%s", m->ending);
+    const sk_made_with made = {
+        .record = record, .prefix = SK_SURFACE_PREFIX, .ending = ending, .line = now, .assumed = before};
+    selkie_error error = {0};
+    if (!strcmp(m->ending, "abc")) /* one file, which is always made again */
+        return EXIT_GOOD;
+    return sk_made_with_update(m->out, &made, &error) ? complain_error(&error) : EXIT_GOOD;
+}
+
 /* Scene and frames of the run, and the folder for the meshes. */
 static int open_run(mesher *m, const run_folder *folder, const option_value *values)
 {
@@ -186,17 +223,7 @@ static int open_run(mesher *m, const run_folder *folder, const option_value *val
                         frames);
     free(scene);
     free(frames);
-    if (code)
-        return code;
-    if (values[mesh_resolution].given)
-        m->scene->mesh.resolution = values[mesh_resolution].number;
-    if (values[mesh_radius].given)
-        m->scene->mesh.particle_radius = values[mesh_radius].number;
-    if (values[mesh_smoothing].given)
-        m->scene->mesh.smoothing = values[mesh_smoothing].number;
-    if (values[mesh_decimate].given)
-        m->scene->mesh.decimation = values[mesh_decimate].number;
-    return EXIT_GOOD;
+    return code ? code : take_options(m, values);
 }
 
 /* Keeps the frames that were asked for. */
@@ -259,8 +286,8 @@ static int run_mesh(const tool_arguments *arguments)
                 .threads = (int)values[mesh_threads].integer,
                 .force = values[mesh_force].given,
                 .attributes = values[mesh_attributes].given};
-    if (m.attributes && strcmp(m.ending, "ply") && strcmp(m.ending, "usda"))
-        return complain("--attributes: only PLY and USD files have them, not %s", m.ending);
+    if (m.attributes && !strcmp(m.ending, "obj"))
+        return complain("--attributes: OBJ files have none; use ply, abc, vdb or usd");
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;

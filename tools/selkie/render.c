@@ -1,5 +1,6 @@
 /* `selkie render`: pictures and a film of a run's folder. */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ enum {
     render_preview,
     render_shutter,
     render_cut,
+    render_environment,
     render_threads,
     render_quiet,
     render_option_count
@@ -88,6 +90,11 @@ static const option_spec render_options[] = {
                     .value = "PLANE",
                     .help = "3D: cut-away view; 'z>0.4' leaves out what lies beyond 0.4 m along z, 'z<0.4' what lies "
                             "before it"},
+    [render_environment] = {.name = "environment",
+                            .kind = OPTION_TEXT,
+                            .value = "FILE",
+                            .help = "3D: picture of the surroundings (PNG, PPM or Radiance HDR); default "
+                                    "render.environment of the scene"},
     [render_threads] = {.name = "threads",
                         .letter = 'j',
                         .kind = OPTION_INTEGER,
@@ -110,8 +117,9 @@ static void note_unused(const run_folder *folder, const option_value *values)
     const int flat = scene->domain.dimension == 2;
     const long long style = values[render_style].given ? values[render_style].integer : 0;
     selkie_scene_free(scene);
-    if (flat && (values[render_shutter].given || values[render_cut].given || values[render_preview].given))
-        fprintf(stderr, "selkie: note: --shutter, --cut and --preview have no effect on a 2D run\n");
+    if (flat && (values[render_shutter].given || values[render_cut].given || values[render_preview].given ||
+                 values[render_environment].given))
+        fprintf(stderr, "selkie: note: --shutter, --cut, --environment and --preview have no effect on a 2D run\n");
     if (!flat && style >= SELKIE_STYLE_DYE)
         fprintf(stderr, "selkie: note: --style %s is for 2D runs; the surface is drawn\n", styles[style]);
 }
@@ -182,6 +190,13 @@ static int run_render(const tool_arguments *arguments)
     if (values[render_cut].given && !sk_cut_plane(values[render_cut].text, plane))
         return complain("--cut '%s' is not a plane such as 'z>0.4' or 'x<1'", values[render_cut].text);
     options.cut = values[render_cut].given ? values[render_cut].text : NULL;
+
+    char environment[PATH_MAX];
+    if (values[render_environment].given) {
+        if (!realpath(values[render_environment].text, environment))
+            return complain("--environment '%s': cannot be opened", values[render_environment].text);
+        options.environment = environment;
+    }
 
     /* The folder, and whether a film can be made. */
     run_folder folder = {.lock = -1};

@@ -1,5 +1,6 @@
 /* `selkie reproduce`: simulates the figures of a paper and writes a report. */
 #define _GNU_SOURCE
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +175,8 @@ static int simulate_run(const reproduction *work, int index)
         sets[set_count++] = run->sets[i];
     for (int i = 0; work->quick && i < REPRODUCE_MAX_SETS && run->quick[i]; i++)
         sets[set_count++] = run->quick[i];
-    int code = simulate(run->scene, set_count, sets, work->results[index].folder, work->threads,
+    const char *scene = work->quick && run->quick_scene ? run->quick_scene : run->scene;
+    int code = simulate(scene, set_count, sets, work->results[index].folder, work->threads,
                         work->quiet || !isatty(STDOUT_FILENO));
     return code == EXIT_DIVERGED ? mark_diverged(&work->results[index]) : code;
 }
@@ -294,7 +296,10 @@ static void write_figure(const reproduction *work, reproduce_report *report, con
 
 static int write_report(reproduction *work)
 {
-    reproduce_report report = {.folder = work->folder, .quick = work->quick, .threads = work->threads};
+    reproduce_report report = {.folder = work->folder,
+                               .quick = work->quick,
+                               .only = work->report_only,
+                               .threads = work->threads > 0 ? work->threads : omp_get_num_procs()};
     int code = open_report(work, &report);
 
     /* Head, introduction and figures. */

@@ -22,6 +22,7 @@ typedef struct reproduce_run {
     const char *name;  /* of its folder */
     const char *label; /* in plots and tables */
     const char *scene;
+    const char *quick_scene;               /* of --quick; NULL = the same */
     const char *sets[REPRODUCE_MAX_SETS];  /* KEY=VALUE, of both sizes */
     const char *quick[REPRODUCE_MAX_SETS]; /* further ones of --quick */
     double cost, quick_cost;               /* relative wall time, for the time left */
@@ -42,6 +43,7 @@ typedef struct reproduce_report {
     const char *folder;
     int quick;
     int threads;
+    int only;    /* simulate and train nothing */
     int columns; /* of the table that is open */
     int failed;  /* something could not be made; said already */
 } reproduce_report;

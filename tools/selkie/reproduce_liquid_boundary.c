@@ -1,7 +1,6 @@
 /* The report on liquid boundaries (Cornelis et al. 2015). */
 #define _GNU_SOURCE
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -245,8 +244,7 @@ static void write_times(reproduce_report *report, run_results *const *results)
                    memory ? number((double)memory / 1073741824.0) : "-");
     }
     report_table_end(report);
-    report_text(report, "A frame is a fiftieth of a second, without writing files; %d threads here.",
-                report->threads > 0 ? report->threads : omp_get_num_procs());
+    report_text(report, "A frame is a fiftieth of a second, without writing files; %d threads here.", report->threads);
 }
 
 static const reproduce_figure figures[] = {

@@ -4,16 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reproduce.h"
+#include "io/folder.h"
+#include "reproduce_splash.h"
+#include "tool.h"
 
 /* --- Runs --- */
 
 #define NO_SPLASHES "splashes="
 #define RUN_3D(id, words, where, kind, full)                                                                           \
     {                                                                                                                  \
-        .name = id, .label = words, .scene = where, .cost = full, .quick_cost = 10, .sets = {kind, "output.every=6"},  \
-        .quick = {                                                                                                     \
-            "time.end=0.8"                                                                                             \
+        .name = id, .label = words, .scene = where, .quick_scene = where "_small", .cost = full, .quick_cost = 20,     \
+        .sets = {                                                                                                      \
+            kind,                                                                                                      \
+            "output.every=6"                                                                                           \
         }                                                                                                              \
     }
 #define RUN_2D(id, words, where, ...)                                                                                  \
@@ -22,8 +25,16 @@
             "time.end=0.8"                                                                                             \
         }                                                                                                              \
     }
+/* With a smaller scene for --quick. */
+#define RUN_SMALL(id, words, where, ...)                                                                               \
+    {                                                                                                                  \
+        .name = id, .label = words, .scene = where, .quick_scene = where "_small", .cost = 30, .quick_cost = 5,        \
+        .sets = {                                                                                                      \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
 #define KEEP "splash.look_ahead=true" /* the default: a run without changes */
-#define FINE "domain.cell_size=0.005", "surface_tension=0.073", NO_SPLASHES
+#define FINE "domain.cell_size=0.005", "particles.per_cell=4", "surface_tension=0.073", NO_SPLASHES
 
 static const reproduce_run runs[] = {
     RUN_3D("dam", "MLFLIP", "splash/dam", KEEP, 3000),
@@ -31,32 +42,32 @@ static const reproduce_run runs[] = {
     {.name = "dam_double",
      .label = "FLIP, doubled",
      .scene = "splash/dam",
+     .quick_scene = "splash/dam_small",
      .cost = 40000,
-     .quick_cost = 100,
+     .quick_cost = 200,
      .sets = {NO_SPLASHES, "domain.cell_size=0.01", "output.every=6"},
-     .quick = {"time.end=0.1"}},
+     .quick = {"time.end=0.4"}},
     RUN_3D("stairs", "MLFLIP", "splash/stairs", KEEP, 3000),
     RUN_3D("stairs_flip", "FLIP", "splash/stairs", NO_SPLASHES, 2800),
     RUN_3D("tank", "MLFLIP", "splash/wave_tank", KEEP, 800),
     RUN_3D("tank_flip", "FLIP", "splash/wave_tank", NO_SPLASHES, 700),
-    RUN_2D("string", "MLFLIP, 1.5 m", "splash/strings_2d", KEEP),
-    RUN_2D("string_fine", "fine, 1.5 m", "splash/strings_2d", "domain.cell_size=0.0025", "surface_tension=0.073",
-           NO_SPLASHES),
-    RUN_2D("short", "MLFLIP, 0.6 m", "splash/strings_2d", "liquids[0].shape.max=[1.1,0.13]"),
-    RUN_2D("short_fine", "fine, 0.6 m", "splash/strings_2d", "liquids[0].shape.max=[1.1,0.13]",
-           "domain.cell_size=0.0025", "surface_tension=0.073", NO_SPLASHES),
-    RUN_2D("t_2", "threshold 0.2", "splash/thresholds", "splash.threshold=0.2"),
-    RUN_2D("t_5", "threshold 0.5", "splash/thresholds", "splash.threshold=0.5"),
-    RUN_2D("t_8", "threshold 0.8", "splash/thresholds", "splash.threshold=0.8"),
-    RUN_2D("t_9", "threshold 0.95", "splash/thresholds", "splash.threshold=0.95"),
-    RUN_2D("scale_5", "5 mm", "splash/scales", "domain.cell_size=0.005"),
-    RUN_2D("scale_7", "7.5 mm", "splash/scales", "domain.cell_size=0.0075"),
-    RUN_2D("scale_10", "1 cm", "splash/scales", "domain.cell_size=0.01"),
-    RUN_2D("scale_15", "1.5 cm", "splash/scales", "domain.cell_size=0.015"),
-    RUN_2D("scale_20", "2 cm", "splash/scales", "domain.cell_size=0.02"),
-    RUN_2D("dam_2d", "dam, MLFLIP", "splash/dam_2d", KEEP),
-    RUN_2D("dam_2d_flip", "dam, FLIP", "splash/dam_2d", NO_SPLASHES),
-    RUN_2D("dam_2d_fine", "dam, fine FLIP", "splash/dam_2d", FINE),
+    RUN_SMALL("secondary_1", "one sample", "splash/secondary", KEEP),
+    RUN_SMALL("secondary_4", "four samples", "splash/secondary", KEEP),
+    RUN_SMALL("below_2", "threshold 0.2", "splash/secondary", KEEP),
+    RUN_SMALL("below_8", "threshold 0.8", "splash/secondary", KEEP),
+    RUN_SMALL("samples", "convergence", "splash/convergence", NO_SPLASHES),
+    RUN_SMALL("t_2", "0.2", "splash/thresholds", "splash.threshold=0.2"),
+    RUN_SMALL("t_5", "0.5", "splash/thresholds", "splash.threshold=0.5"),
+    RUN_SMALL("t_8", "0.8", "splash/thresholds", "splash.threshold=0.8"),
+    RUN_SMALL("t_9", "0.95", "splash/thresholds", "splash.threshold=0.95"),
+    RUN_SMALL("scale_5", "5 mm", "splash/scales", "domain.cell_size=0.005", NO_SPLASHES),
+    RUN_SMALL("scale_7", "7.5 mm", "splash/scales", "domain.cell_size=0.0075", NO_SPLASHES),
+    RUN_SMALL("scale_10", "1 cm", "splash/scales", "domain.cell_size=0.01", NO_SPLASHES),
+    RUN_SMALL("scale_15", "1.5 cm", "splash/scales", "domain.cell_size=0.015", NO_SPLASHES),
+    RUN_SMALL("scale_20", "2 cm", "splash/scales", "domain.cell_size=0.02", NO_SPLASHES),
+    RUN_SMALL("dam_2d", "dam, MLFLIP", "splash/dam_2d", KEEP),
+    RUN_SMALL("dam_2d_flip", "dam, FLIP", "splash/dam_2d", NO_SPLASHES),
+    RUN_SMALL("dam_2d_fine", "dam, fine FLIP", "splash/dam_2d", FINE),
     RUN_2D("drops_2d", "drops, MLFLIP", "splash/drops_2d", KEEP),
     RUN_2D("drops_2d_flip", "drops, FLIP", "splash/drops_2d", NO_SPLASHES),
     RUN_2D("drops_2d_fine", "drops, fine FLIP", "splash/drops_2d", FINE),
@@ -187,9 +198,45 @@ static double distance(const double a[QUANTILES], const double b[QUANTILES])
     return sum;
 }
 
+/* --- Runs beside the table --- */
+
+int open_extra_run(reproduce_report *report, const extra_run *run, run_results *results)
+{
+    char *finished = NULL, *scene = NULL, *stats = NULL;
+    int set_count = 0, code = EXIT_GOOD;
+    memset(results, 0, sizeof *results);
+    while (set_count < REPRODUCE_MAX_SETS && run->sets[set_count])
+        set_count++;
+    if (asprintf(&results->relative, "runs/%s", run->name) < 0 ||
+        asprintf(&results->folder, "%s/runs/%s", report->folder, run->name) < 0 ||
+        asprintf(&finished, "%s/finished", results->folder) < 0 ||
+        asprintf(&scene, "%s/scene.json", results->folder) < 0 || asprintf(&stats, "%s/stats.csv", results->folder) < 0)
+        code = complain("out of memory");
+    if (!code && !report->only && !sk_file_exists(finished))
+        code = simulate(run->scene, set_count, run->sets, results->folder, report->threads, 1);
+    report->failed |= code != EXIT_GOOD;
+    if (!code && selkie_scene_load(scene, 0, NULL, &results->scene, NULL))
+        results->scene = NULL;
+    if (results->scene && sk_table_read(stats, &results->stats, NULL))
+        results->stats = NULL;
+    free(finished);
+    free(scene);
+    free(stats);
+    return results->scene != NULL;
+}
+
+void close_extra_run(run_results *results)
+{
+    free(results->folder);
+    free(results->relative);
+    selkie_scene_free(results->scene);
+    sk_table_free(results->stats);
+    memset(results, 0, sizeof *results);
+}
+
 /* --- Figures --- */
 
-static void pictures(reproduce_report *report, run_results *const *results, int count, double first, double step)
+void splash_pictures(reproduce_report *report, run_results *const *results, int count, double first, double step)
 {
     for (int t = 0; t < 3; t++)
         for (int i = 0; i < count; i++) {
@@ -201,60 +248,27 @@ static void pictures(reproduce_report *report, run_results *const *results, int 
 
 static void write_dam(reproduce_report *report, run_results *const *results)
 {
-    pictures(report, results, 2, report->quick ? 0.3 : 0.8, report->quick ? 0.2 : 0.6);
+    splash_pictures(report, results, 2, report->quick ? 0.3 : 0.8, report->quick ? 0.2 : 0.6);
 }
 
 static void write_tank(reproduce_report *report, run_results *const *results)
 {
-    pictures(report, results, 2, report->quick ? 0.3 : 2.0, report->quick ? 0.2 : 1.0);
-}
-
-static void write_strings(reproduce_report *report, run_results *const *results)
-{
-    report_table(report, "string|droplets at the end, fine run|with the model");
-    for (int i = 0; i < 4; i += 2) {
-        const double end = results[i]->scene ? results[i]->scene->time.end : 0.0;
-        const airborne ours = measure_air(results[i], 0.01, end), fine = measure_air(results[i + 1], 0.01, end);
-        report_row(report, "%s|%s|%s", results[i]->run->label, number(fine.components), number(ours.components));
-    }
-    report_table_end(report);
-    report_text(report, "Connected components on cells of 1 cm, the string itself counted in. A string in 2D has no "
-                        "Plateau-Rayleigh instability: with exact surface tension its ends draw back (Taylor and "
-                        "Culick) and few droplets form.");
-    pictures(report, results, 2, report->quick ? 0.2 : 0.5, report->quick ? 0.2 : 0.45);
-}
-
-static void write_counts(reproduce_report *report, run_results *const *results, int count, const char *heads)
-{
-    report_table(report, heads);
-    for (int i = 0; i < count; i++)
-        report_row(report, "%s|%s|%s", results[i]->run->label, number(stats_largest(results[i], "splashes_made")),
-                   number(stats_largest(results[i], "splashes")));
-    report_table_end(report);
-}
-
-static void write_thresholds(reproduce_report *report, run_results *const *results)
-{
-    write_counts(report, results, 4, "threshold|splashes made|in flight at most");
-}
-
-static void write_scales(reproduce_report *report, run_results *const *results)
-{
-    write_counts(report, results, 5, "cells|splashes made|in flight at most");
+    splash_pictures(report, results, 2, report->quick ? 0.3 : 2.0, report->quick ? 0.2 : 1.0);
 }
 
 static void write_air(reproduce_report *report, run_results *const *results)
 {
     double sum = 0.0;
     report_table(report,
-                 "scene|airborne share, fine|with the model over it|FLIP over it|distance of heights (m): model, "
-                 "FLIP|of speeds (m/s): model, FLIP");
+                 "scene|airborne share, fine|with the model over it|FLIP over it|droplets over the fine run's: model, "
+                 "FLIP|distance of heights (m): model, FLIP|of speeds (m/s): model, FLIP");
     for (int i = 0; i < 9; i += 3) {
         const airborne ours = measure_air(results[i], 0.01, 0.3), plain = measure_air(results[i + 1], 0.01, 0.3),
                        fine = measure_air(results[i + 2], 0.01, 0.3);
         sum += ours.share / fine.share / 3.0;
-        report_row(report, "%s|%s|%s|%s|%s, %s|%s, %s", results[i]->run->scene, number(fine.share),
+        report_row(report, "%s|%s|%s|%s|%s, %s|%s, %s|%s, %s", results[i]->run->scene, number(fine.share),
                    number(ours.share / fine.share), number(plain.share / fine.share),
+                   number(ours.components / fine.components), number(plain.components / fine.components),
                    number(distance(ours.height, fine.height)), number(distance(plain.height, fine.height)),
                    number(distance(ours.speed, fine.speed)), number(distance(plain.speed, fine.speed)));
     }
@@ -290,31 +304,53 @@ static const reproduce_figure figures[] = {
      .write = write_dam},
     {.number = 6,
      .title = "strings of liquid",
-     .about = "Numbers of droplets of strings of two lengths.",
-     .runs = {"string", "string_fine", "short", "short_fine"},
-     .write = write_strings},
+     .about = "Numbers of droplets of strings of five lengths.",
+     .runs = {NULL},
+     .write = write_splash_strings},
+    {.number = 7,
+     .title = "learning",
+     .about = "Learning curves of a 2D model of three scales, and how good it is on runs that it has not seen.",
+     .runs = {NULL},
+     .write = write_splash_learning},
     {.number = 8,
      .title = "stairs",
      .about = "Water on stairs.",
      .runs = {"stairs", "stairs_flip"},
      .write = write_dam},
+    {.number = 9,
+     .label = "Figures 9 and 17",
+     .title = "training by FLIP and by SPH",
+     .about = "The dam in 2D with a model of FLIP runs, with one of SPH dam breaks, and without.",
+     .runs = {"dam_2d", "dam_2d_flip"},
+     .write = write_splash_solvers},
     {.number = 10,
      .title = "wave tank",
      .about = "Waves that break on a beach.",
      .runs = {"tank", "tank_flip"},
      .write = write_tank},
+    {.number = 11,
+     .title = "secondary droplets",
+     .about = "Droplets added to the frames of a run, one and four for each splash.",
+     .runs = {"secondary_1", "secondary_4"},
+     .write = write_splash_secondary},
     {.number = 12,
-     .label = "Figures 12 and 15",
+     .label = "Figures 12 and 15, left",
      .title = "thresholds",
-     .about = "The number of splashes falls with the threshold.",
-     .runs = {"t_2", "t_5", "t_8", "t_9"},
-     .write = write_thresholds},
+     .about = "The number of droplets falls with the threshold.",
+     .runs = {"below_2", "below_8", "t_2", "t_5", "t_8", "t_9"},
+     .write = write_splash_thresholds},
     {.number = 13,
      .label = "Figures 13 and 14",
      .title = "scales",
-     .about = "One model at three scales of its training and two between.",
+     .about = "One model at three scales of its training and two between, beside models of one scale.",
      .runs = {"scale_5", "scale_7", "scale_10", "scale_15", "scale_20"},
-     .write = write_scales},
+     .write = write_splash_scales},
+    {.number = 15,
+     .label = "Figure 15, right",
+     .title = "number of samples",
+     .about = "Droplets that models of more and more samples add to the same run.",
+     .runs = {"samples"},
+     .write = write_splash_convergence},
     {.number = 17,
      .label = "Beyond the paper",
      .title = "liquid in the air",
@@ -335,9 +371,8 @@ const reproduce_paper reproduce_splash = {
     .title = "Splashes by neural networks: the paper's experiments",
     .citation =
         "K. Um, X. Hu, N. Thuerey: Liquid Splash Modeling with Neural Networks. Computer Graphics Forum 37(8), 2018.",
-    .about = "MLFLIP is Selkie with the model of splashes that comes with it, FLIP the same without. Learning curves "
-             "(Fig. 7) and the convergence with the number of samples (Fig. 15, right) come from selkie splash train; "
-             "secondary particles (Fig. 11) from selkie splash add.",
+    .about = "MLFLIP is Selkie with the model of splashes that comes with it, FLIP the same without. Models that the "
+             "figures compare are trained here, from samples made here; they stay in models/.",
     .runs = runs,
     .run_count = sizeof runs / sizeof *runs,
     .figures = figures,

@@ -1,7 +1,6 @@
 /* The report on unilateral incompressibility (Gerszewski's dissertation, chapter 3). */
 #define _GNU_SOURCE
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,7 +228,7 @@ static void write_times(reproduce_report *report, run_results *const *results)
         "source's machine is not named; ours is this one with %d threads, on which nothing else should run. The "
         "source gives one row for its figures of the drops and of the terrain. Memory is what the simulation "
         "took at most.",
-        report->threads > 0 ? report->threads : omp_get_num_procs());
+        report->threads);
 }
 
 static const reproduce_figure figures[] = {

@@ -25,6 +25,18 @@ typedef struct splash_data_options {
 
 int splash_make_data(const splash_data_options *options);
 
+/* A string of liquid in the middle of a scene, 4 % of the domain's height thick, with random velocities along it. */
+typedef struct splash_string {
+    uint64_t seed;
+    int run;
+    double length, surface_tension; /* m, N/m */
+} splash_string;
+
+enum { SPLASH_MOST_LIQUIDS = 32 }; /* that a data run adds */
+
+/* Adds its sections to liquids. Returns their number. */
+int splash_add_string(const splash_string *string, const selkie_scene *scene, selkie_liquid_def *liquids);
+
 /* The samples of D/data.safetensors; release with splash_data_free. */
 typedef struct splash_data_file {
     sk_splash_data data;
@@ -40,6 +52,7 @@ typedef struct splash_add_options {
     double rate, threshold;     /* as the keys of a scene */
     uint64_t seed;
     int threads, force, quiet;
+    int64_t *made; /* takes the number of droplets; NULL = not asked for */
 } splash_add_options;
 
 /* Adds droplets to a run that is there, in files of their own. */

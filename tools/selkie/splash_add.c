@@ -1,7 +1,8 @@
 /* `selkie splash add`: droplets of a run that is there, made from its frames (Um et al. 2018, section 4.2).
  *
  * The frames give velocity and fill as a coarse run of the same cells would have them. Particles near the surface make
- * droplets at the rates of the model; these fly by themselves and end where they meet liquid or the end of the domain.
+ * droplets at the rates of the model; these fly by themselves and end where they meet liquid, an obstacle or the end of
+ * the domain.
  * The run itself is left as it is.
  */
 #define _GNU_SOURCE
@@ -71,7 +72,10 @@ static int write_droplets(const job *j, int64_t number, double time)
                       .extra = extras};
     char path[4096];
     selkie_error error = {0};
-    frame.particle_radius = 0.25 * frame.cell_size;
+    /* The samples of a splash share the liquid of its particle. */
+    const int usual = frame.dimension == 2 ? 9 : 8, own = j->scene->particles.per_cell;
+    frame.particle_radius =
+        0.5 * frame.cell_size * pow((double)(own ? own : usual) * j->options->samples, -1.0 / frame.dimension);
     memcpy(frame.origin, j->scene->domain.origin, sizeof frame.origin);
     selkie_scene_up(j->scene, frame.scene_up);
     int code = droplets_path(j, number, path);
@@ -82,14 +86,16 @@ static int write_droplets(const job *j, int64_t number, double time)
 
 /* --- Flight --- */
 
-/* Moves the droplets to the time of a frame whose fields the sampler has; drops those that have met liquid. */
+/* Moves the droplets to the time of a frame whose fields the sampler has; drops those that have met liquid or an
+ * obstacle. */
 static void fly(job *j, double dt)
 {
     const float part = (float)(dt / SUBSTEPS), drag = (float)j->scene->splash.air_drag;
     size_t kept = 0;
     for (size_t n = 0; n < j->count; n++) {
         droplet d = j->droplets[n];
-        for (int k = 0; k < SUBSTEPS; k++) {
+        int ends = 0;
+        for (int k = 0; k < SUBSTEPS && !ends; k++) {
             float square = 0.0f;
             for (int a = 0; a < 3; a++) {
                 d.position[a] += part * (d.velocity[a] + 0.5f * part * (float)j->scene->gravity[a]);
@@ -98,10 +104,12 @@ static void fly(job *j, double dt)
             }
             for (int a = 0; a < 3; a++)
                 d.velocity[a] /= 1.0f + drag * sqrtf(square) * part;
+            splash_sampler_wrap(j->sampler, d.position);
+            ends = splash_sampler_in_solid(j->sampler, d.position);
         }
         d.age += (float)dt;
         const float fill = splash_sampler_fill(j->sampler, d.position);
-        if (fill >= 0.0f && fill < 0.5f)
+        if (!ends && fill >= 0.0f && fill < 0.5f)
             j->droplets[kept++] = d;
     }
     j->count = kept;
@@ -195,7 +203,7 @@ static int step_frame(job *j, const sk_numbered_file *file)
     sk_particles_rebase(data, j->scene->domain.origin);
     const double time = isfinite(data->time) ? data->time : (double)file->number / j->scene->time.fps;
     const double dt = isfinite(j->last_time) && time > j->last_time ? time - j->last_time : 1.0 / j->scene->time.fps;
-    const splash_particles particles = {data->count, data->position, data->velocity, data->id};
+    const splash_particles particles = {data->count, data->position, data->velocity, data->id, time};
     if (!code)
         code = add_new(j, &particles, time, dt, file->number);
     if (!code)
@@ -288,6 +296,8 @@ int splash_add(const splash_add_options *options)
     else if (!code && !options->quiet)
         printf("%s droplets made in %zu frames, %s in the last: %s/" SK_DROPLETS_PREFIX "NNNN.ply\n",
                format_count(j.made, made), j.frames.count, format_count((int64_t)j.count, last), j.folder);
+    if (options->made)
+        *options->made = j.made;
     sk_file_list_free(&j.frames);
     splash_sampler_close(j.sampler);
     sk_splash_model_free(&j.model);

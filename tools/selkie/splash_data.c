@@ -15,8 +15,6 @@
 #include "splash.h"
 #include "splash_samples.h"
 
-enum { MAX_DROPS = 5 };
-
 /* --- Random scenes --- */
 
 /* Uniform between two values, by run and counter. */
@@ -93,19 +91,44 @@ static int add_dams(const splash_data_options *options, int run, const selkie_sc
     return count;
 }
 
-/* A string of 4 % of the domain's height in its middle, of a random length. */
+/* Sections of a string have velocities that are linear between random ones at their ends, of the speed at which its
+ * free ends draw back (Taylor 1959, Culick 1960) in the root mean square. */
+int splash_add_string(const splash_string *string, const selkie_scene *scene, selkie_liquid_def *liquids)
+{
+    const double thickness = 0.04 * scene->domain.size[1], *size = scene->domain.size, *origin = scene->domain.origin;
+    const double culick = sqrt(2.0 * string->surface_tension / (1000.0 * thickness)), most = sqrt(3.0) * culick;
+    const int wanted = (int)lround(string->length / (10.0 * thickness)), sections = wanted < 1 ? 1
+                                                                                    : wanted > SPLASH_MOST_LIQUIDS
+                                                                                        ? SPLASH_MOST_LIQUIDS
+                                                                                        : wanted;
+    const double start = origin[0] + 0.5 * (size[0] - string->length), step = string->length / sections;
+    double from = 0.0, to = 0.0;
+    int count = 0;
+    for (int n = 0; n <= sections; n++) {
+        from = to;
+        to = most * (2.0 * sk_random_float(string->seed, (uint64_t)string->run, 100u + (uint64_t)n) - 1.0);
+        if (n == 0)
+            continue;
+        selkie_liquid_def *section = add_box(scene, liquids, &count);
+        section->shape.min[0] = start + (n - 1) * step;
+        section->shape.max[0] = start + n * step;
+        section->shape.min[1] = origin[1] + 0.5 * (size[1] - thickness);
+        section->shape.max[1] = section->shape.min[1] + thickness;
+        section->velocity[0] = 0.5 * (from + to);
+        section->center[0] = start + (n - 0.5) * step;
+        section->velocity_gradient[0] = (to - from) / step;
+    }
+    return count;
+}
+
+/* A string of a random length. */
 static int add_string(const splash_data_options *options, int run, const selkie_scene *scene,
                       selkie_liquid_def *liquids)
 {
-    int counter = 0, count = 0;
-    selkie_shape *shape = &add_box(scene, liquids, &count)->shape;
-    const double part[2] = {between(options, run, &counter, 0.08, 0.92), 0.04};
-    for (int d = 0; d < 2; d++) {
-        const double middle = scene->domain.origin[d] + 0.5 * scene->domain.size[d];
-        shape->min[d] = middle - 0.5 * part[d] * scene->domain.size[d];
-        shape->max[d] = middle + 0.5 * part[d] * scene->domain.size[d];
-    }
-    return count;
+    int counter = 0;
+    const double length = between(options, run, &counter, 0.08, 0.92) * scene->domain.size[0];
+    const splash_string string = {options->seed, run, length, scene->surface_tension};
+    return splash_add_string(&string, scene, liquids);
 }
 
 static int add_liquids(const splash_data_options *options, int run, const selkie_scene *scene,
@@ -227,7 +250,7 @@ static int make_run(const splash_data_options *options, const char *template_pat
         return complain("%s: is not a scene in %dD", template_path, options->dimension);
     }
     selkie_scene whole = *scene;
-    selkie_liquid_def *liquids = calloc((size_t)scene->liquid_count + MAX_DROPS, sizeof *liquids);
+    selkie_liquid_def *liquids = calloc((size_t)scene->liquid_count + SPLASH_MOST_LIQUIDS, sizeof *liquids);
     if (!liquids) {
         selkie_scene_free(scene);
         return complain("out of memory");

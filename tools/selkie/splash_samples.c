@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "grid/wrap_kernels.h"
 #include "learn/splash_train.h"
+#include "splash_solids.h"
 
 enum { PAD = 4, SMALL = 8, MOST_THIN = 16 };
 
@@ -27,7 +29,11 @@ struct splash_sampler {
     size_t fine_count, coarse_count;
     int32_t *component, *stack, *size; /* [fine cells] */
     float *fill, *velocity[3];         /* [coarse cells] */
-    uint8_t *small_before;             /* [ids] */
+    float *room;                       /* [coarse cells] open part under a cell's hat kernel; 0 in solids */
+    int periodic;                      /* bit d: the sides across axis d are joined */
+    int open[6];                       /* sides without a wall */
+    splash_solids *solids;
+    uint8_t *small_before; /* [ids] */
     size_t id_capacity;
     splash_candidate *candidates;
     float *features;
@@ -36,6 +42,28 @@ struct splash_sampler {
     sk_splash_cells view;
     sk_splash_options options;
 };
+
+static void measure_room(splash_sampler *s);
+
+/* Numbers of cells, sides and obstacles. Returns 0 without memory. */
+static int open_cells(splash_sampler *s, const selkie_scene *scene)
+{
+    selkie_error error = {0};
+    s->fine_count = s->coarse_count = 1;
+    for (int d = 0; d < 3; d++) {
+        s->wide[d] = d < s->dimension ? (s->cells[d] + s->ratio - 1) / s->ratio + 2 * PAD : 1;
+        s->fine_count *= d < s->dimension ? (size_t)s->cells[d] : 1;
+        s->coarse_count *= (size_t)s->wide[d];
+        if (d < s->dimension && (scene->domain.periodic >> d & 1) && s->cells[d] % s->ratio == 0)
+            s->periodic |= 1 << d;
+        for (int side = 0; side < 2; side++)
+            s->open[2 * d + side] = scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN;
+    }
+    s->component = malloc(3 * s->fine_count * sizeof *s->component);
+    s->fill = malloc((size_t)(2 + s->dimension) * s->coarse_count * sizeof *s->fill);
+    s->solids = splash_solids_open(scene, &error);
+    return s->component && s->fill && s->solids;
+}
 
 splash_sampler *splash_sampler_open(const selkie_scene *scene, int ratio, double keep, uint64_t seed)
 {
@@ -54,19 +82,11 @@ splash_sampler *splash_sampler_open(const selkie_scene *scene, int ratio, double
     s->coarse = s->cell * ratio;
     const int usual = s->dimension == 2 ? 9 : 8;
     s->full = (scene->particles.per_cell ? scene->particles.per_cell : usual) * more;
-    s->fine_count = s->coarse_count = 1;
-    for (int d = 0; d < 3; d++) {
-        s->gravity[d] = scene->gravity[d];
-        s->wide[d] = d < s->dimension ? (s->cells[d] + ratio - 1) / ratio + 2 * PAD : 1;
-        s->fine_count *= d < s->dimension ? (size_t)s->cells[d] : 1;
-        s->coarse_count *= (size_t)s->wide[d];
-    }
+    memcpy(s->gravity, scene->gravity, sizeof s->gravity);
     const double g = sqrt(pow(s->gravity[0], 2) + pow(s->gravity[1], 2) + pow(s->gravity[2], 2));
     const double capillary = scene->surface_tension / (1000.0 * s->coarse);
     s->speed = sqrt(g * s->coarse + capillary);
-    s->component = malloc(3 * s->fine_count * sizeof *s->component);
-    s->fill = malloc((size_t)(1 + s->dimension) * s->coarse_count * sizeof *s->fill);
-    if (!s->component || !s->fill) {
+    if (!open_cells(s, scene)) {
         splash_sampler_close(s);
         return NULL;
     }
@@ -74,6 +94,7 @@ splash_sampler *splash_sampler_open(const selkie_scene *scene, int ratio, double
     s->size = s->stack + s->fine_count;
     for (int d = 0; d < s->dimension; d++)
         s->velocity[d] = s->fill + (size_t)(1 + d) * s->coarse_count;
+    s->room = s->fill + (size_t)(1 + s->dimension) * s->coarse_count;
     s->view = (sk_splash_cells){{s->velocity[0], s->velocity[1], s->velocity[2]},
                                 s->fill,
                                 {1, s->wide[0], s->wide[0] * s->wide[1]},
@@ -89,6 +110,7 @@ splash_sampler *splash_sampler_open(const selkie_scene *scene, int ratio, double
             s->options.up_axis = d;
             s->options.up_sign = s->gravity[d] > 0.0 ? -1.0f : 1.0f;
         }
+    measure_room(s);
     return s;
 }
 
@@ -102,6 +124,7 @@ void splash_sampler_close(splash_sampler *s)
 {
     if (!s)
         return;
+    splash_solids_close(s->solids);
     free(s->component);
     free(s->fill);
     free(s->small_before);
@@ -159,8 +182,9 @@ static void find_components(splash_sampler *s, const selkie_attribute_view *posi
             for (int d = 0; d < s->dimension; d++) {
                 const int i = at / strides[d] % s->cells[d];
                 for (int side = -1; side <= 1; side += 2) {
-                    const int32_t other = at + side * strides[d];
-                    if (i + side < 0 || i + side >= s->cells[d] || s->component[other] != -2)
+                    const int beyond = i + side < 0 || i + side >= s->cells[d], joined = s->periodic >> d & 1;
+                    const int32_t other = at + (beyond ? side - side * s->cells[d] : side) * strides[d];
+                    if ((beyond && !joined) || s->component[other] != -2)
                         continue;
                     s->component[other] = components;
                     s->stack[depth++] = other;
@@ -184,10 +208,70 @@ static int place_of(const splash_sampler *s, const float *x, float fraction[3])
     return index;
 }
 
-/* Velocity and fill of the coarse cells. The hat of a cell at a wall loses an eighth behind it. */
-static void fill_coarse(splash_sampler *s, const selkie_attribute_view *position, const selkie_attribute_view *velocity,
-                        int64_t count)
+/* Coordinates of a coarse cell, from 0 in the domain. */
+static void coarse_coordinates(const splash_sampler *s, size_t n, int cell[3])
 {
+    for (int d = 0; d < 3; d++)
+        cell[d] = d < s->dimension ? (int)(n / (size_t)s->view.step[d] % (size_t)s->wide[d]) - PAD : 0;
+}
+
+/* The cell that a cell beyond joined sides is the image of. */
+static size_t wrapped_cell(const splash_sampler *s, size_t n)
+{
+    int cell[3];
+    if (!s->periodic)
+        return n;
+    coarse_coordinates(s, n, cell);
+    size_t index = 0;
+    for (int d = 0; d < s->dimension; d++) {
+        const int at = s->periodic >> d & 1 ? sk_wrap_index(cell[d], s->wide[d] - 2 * PAD) : cell[d];
+        index += (size_t)(at + PAD) * (size_t)s->view.step[d];
+    }
+    return index;
+}
+
+/* Part of a coarse cell that is neither behind a wall nor in an obstacle. */
+static float open_part(const splash_sampler *s, size_t n)
+{
+    int cell[3];
+    float centre[3] = {0.0f, 0.0f, 0.0f};
+    coarse_coordinates(s, wrapped_cell(s, n), cell);
+    for (int d = 0; d < s->dimension; d++) {
+        const int last = s->wide[d] - 2 * PAD - 1;
+        if ((cell[d] < 0 && !s->open[2 * d]) || (cell[d] > last && !s->open[2 * d + 1]))
+            return 0.0f;
+        centre[d] = (float)((cell[d] + 0.5) * s->coarse);
+    }
+    const double distance = splash_solids_distance(s->solids, centre) / s->coarse;
+    return (float)fmin(fmax(0.5 + distance, 0.0), 1.0);
+}
+
+/* The room for liquid under the hat kernel of each cell: the open parts, blurred by (1, 6, 1)/8 along each axis. */
+static void measure_room(splash_sampler *s)
+{
+    float *open = s->fill, *next = s->velocity[0]; /* free between frames */
+    for (size_t n = 0; n < s->coarse_count; n++)
+        s->room[n] = open[n] = open_part(s, n);
+    for (int d = 0; d < s->dimension; d++) {
+        const size_t step = (size_t)s->view.step[d];
+        for (size_t n = 0; n < s->coarse_count; n++) {
+            const int inner = n >= step && n + step < s->coarse_count;
+            next[n] = 0.75f * open[n] + (inner ? 0.125f * (open[n - step] + open[n + step]) : 0.25f * open[n]);
+        }
+        memcpy(open, next, s->coarse_count * sizeof *open);
+    }
+    for (size_t n = 0; n < s->coarse_count; n++)
+        s->room[n] = s->room[n] > 0.0f ? fmaxf(open[n], 0.05f) : 0.0f;
+}
+
+/* Velocity and fill of the coarse cells. */
+static void fill_coarse(splash_sampler *s, const selkie_attribute_view *position, const selkie_attribute_view *velocity,
+                        int64_t count, double time)
+{
+    if (splash_solids_move(s->solids, time))
+        measure_room(s);
+
+    /* Sums over the particles; those beyond joined sides belong to the cells there. */
     memset(s->fill, 0, (size_t)(1 + s->dimension) * s->coarse_count * sizeof *s->fill);
     for (int64_t p = 0; p < count; p++) {
         const float *x = row_of(position, p), *v = row_of(velocity, p);
@@ -196,23 +280,24 @@ static void fill_coarse(splash_sampler *s, const selkie_attribute_view *position
         for (int n = 0; n < 1 << s->dimension; n++) {
             int corner;
             const float weight = sk_splash_corner(&s->view, fraction, n, &corner);
-            s->fill[place + corner] += weight;
+            const size_t cell = wrapped_cell(s, (size_t)(place + corner));
+            s->fill[cell] += weight;
             for (int d = 0; d < s->dimension; d++)
-                s->velocity[d][place + corner] += weight * v[d];
+                s->velocity[d][cell] += weight * v[d];
         }
     }
+
+    /* Means, and the images of cells. */
     for (size_t n = 0; n < s->coarse_count; n++) {
-        double room = s->full;
-        int solid = 0;
-        for (int d = 0; d < s->dimension; d++) {
-            const int i = (int)(n / (size_t)s->view.step[d] % (size_t)s->wide[d]) - PAD;
-            const int last = (int)ceil(s->cells[d] / (double)s->ratio) - 1;
-            solid |= i < 0 || i > last;
-            room *= i == 0 || i == last ? 0.875 : 1.0;
-        }
         for (int d = 0; d < s->dimension; d++)
             s->velocity[d][n] = s->fill[n] > 0.0f ? s->velocity[d][n] / s->fill[n] : 0.0f;
-        s->fill[n] = solid ? -1.0f : (float)(s->fill[n] / room);
+        s->fill[n] = s->room[n] > 0.0f ? (float)(s->fill[n] / (s->full * s->room[n])) : -1.0f;
+    }
+    for (size_t n = 0; n < s->coarse_count && s->periodic; n++) {
+        const size_t from = wrapped_cell(s, n);
+        s->fill[n] = s->fill[from];
+        for (int d = 0; d < s->dimension; d++)
+            s->velocity[d][n] = s->velocity[d][from];
     }
 }
 
@@ -382,7 +467,7 @@ int splash_sampler_frame(splash_sampler *s, const selkie_world *world, splash_sa
     find_components(s, &position, count);
     int good = label_candidates(s, &position, found, ids, samples);
     s->frame++;
-    fill_coarse(s, &position, &velocity, count);
+    fill_coarse(s, &position, &velocity, count, selkie_world_time(world));
     good = good && take_candidates(s, &position, id.data, id.stride, count, samples->feature_count);
     free(found);
     return good;
@@ -397,7 +482,7 @@ int splash_sampler_search(splash_sampler *s, const splash_particles *particles, 
     const selkie_attribute_view velocity = {.data = (void *)(uintptr_t)particles->velocity, .stride = 12};
     *feature_count = count_features(s);
     s->candidate_count = 0;
-    fill_coarse(s, &position, &velocity, particles->count);
+    fill_coarse(s, &position, &velocity, particles->count, particles->time);
     for (int64_t p = 0; p < particles->count; p++) {
         const uint32_t id = particles->id ? particles->id[p] : (uint32_t)p;
         if (splash_sampler_fill(s, particles->position + 3 * p) >= 0.0f &&
@@ -429,4 +514,18 @@ float splash_sampler_fill(const splash_sampler *s, const float position[3])
     const int place = place_of(s, position, fraction);
     const float fill = sk_splash_at(&s->view, place, fraction, velocity);
     return fill > 0.0f ? fill : 0.0f;
+}
+
+void splash_sampler_wrap(const splash_sampler *s, float position[3])
+{
+    for (int d = 0; d < s->dimension; d++) {
+        const float period = (float)(s->cells[d] * s->cell);
+        if (s->periodic >> d & 1)
+            position[d] = sk_wrap_position(position[d], 0.0f, nextafterf(period, 0.0f), period);
+    }
+}
+
+int splash_sampler_in_solid(const splash_sampler *s, const float position[3])
+{
+    return splash_solids_distance(s->solids, position) < 0.0;
 }

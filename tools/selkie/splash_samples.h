@@ -29,6 +29,7 @@ typedef struct splash_particles {
     int64_t count;
     const float *position, *velocity; /* [count][3] */
     const uint32_t *id;
+    double time; /* s */
 } splash_particles;
 
 /* A particle near the surface of a frame. */
@@ -51,6 +52,10 @@ size_t splash_sampler_cells(const splash_sampler *sampler);
 double splash_sampler_speed(const splash_sampler *sampler);
 /* Fill of the frame at a position; -1 outside the domain. */
 float splash_sampler_fill(const splash_sampler *sampler, const float position[3]);
+/* Moves a position beyond joined sides into the domain. */
+void splash_sampler_wrap(const splash_sampler *sampler, float position[3]);
+/* Is a position inside an obstacle at the time of the last frame? */
+int splash_sampler_in_solid(const splash_sampler *sampler, const float position[3]);
 void splash_sampler_close(splash_sampler *sampler);
 void splash_samples_free(splash_samples *samples);
 

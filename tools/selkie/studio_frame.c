@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc.h"
 #include "geom/mass.h"
 #include "geom/shape.h"
 #include "world/world_internal.h"
@@ -77,9 +78,8 @@ static void put_u32(unsigned char *at, uint32_t value)
     memcpy(at, &value, sizeof value);
 }
 
-studio_blob *studio_solids_blob(const selkie_world *world, uint32_t number, studio_solids *solids, selkie_error *error)
+studio_blob *studio_solids_blob(const selkie_scene *scene, uint32_t number, studio_solids *solids, selkie_error *error)
 {
-    const selkie_scene *scene = selkie_world_scene(world);
     int count = scene->obstacle_count + scene->body_count;
     count = count > STUDIO_MAX_SOLIDS ? STUDIO_MAX_SOLIDS : count;
     studio_solids_free(solids);
@@ -310,4 +310,17 @@ studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *s
                               .body = body_of_world,
                               .context = (void *)(uintptr_t)world};
     return studio_view_blob(&view, solids, numbers);
+}
+
+uint32_t studio_particles_checksum(const selkie_world *world)
+{
+    const sk_particles *particles = &world->step.particles;
+    uint32_t sum = 0;
+    for (int64_t p = 0; p < particles->count; p++) {
+        uint32_t parts[3] = {sum};
+        parts[1] = sk_crc32(particles->records[p].position, sizeof particles->records[p].position);
+        parts[2] = sk_crc32(particles->records[p].velocity, sizeof particles->records[p].velocity);
+        sum = sk_crc32(parts, sizeof parts);
+    }
+    return sum;
 }

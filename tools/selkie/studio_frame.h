@@ -21,14 +21,14 @@ typedef struct studio_solid {
     double center[3]; /* m of a body, where it is drawn */
 } studio_solid;
 
-/* The solids of a world as they are drawn: obstacles first, then bodies. */
+/* The solids of a scene as they are drawn: obstacles first, then bodies. */
 typedef struct studio_solids {
     int count;
     studio_solid *items;
 } studio_solids;
 
 /* The shapes of all solids; NULL with an error. A solid that cannot be drawn has no points. Fills `solids` anew. */
-studio_blob *studio_solids_blob(const selkie_world *world, uint32_t number, studio_solids *solids, selkie_error *error);
+studio_blob *studio_solids_blob(const selkie_scene *scene, uint32_t number, studio_solids *solids, selkie_error *error);
 void studio_solids_free(studio_solids *solids);
 
 typedef struct studio_frame_numbers {
@@ -58,5 +58,7 @@ typedef struct studio_view {
 studio_blob *studio_view_blob(const studio_view *view, const studio_solids *solids, studio_frame_numbers numbers);
 studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers,
                                int moves);
+/* Of the positions and velocities of all particles. */
+uint32_t studio_particles_checksum(const selkie_world *world);
 
 #endif

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "io/particles_file.h"
+#include "defs/motion_file.h"
+#include "world/scene_changes.h"
 
 enum { most_runs = 500 };
 
@@ -60,20 +61,53 @@ void find_runs(const char *folder, known_scenes *runs)
 
 /* --- Frames --- */
 
+/* The scene as it starts. */
+static selkie_code read_scene(studio_run *run, selkie_error *error)
+{
+    selkie_scene *scene;
+    SK_TRY(selkie_scene_load(run->path, 0, NULL, &scene, error));
+    const selkie_code code = sk_scene_load_motions(scene, error);
+    if (code != SELKIE_OK) {
+        selkie_scene_free(scene);
+        return code;
+    }
+    selkie_scene_free(run->scene);
+    run->scene = scene;
+    run->scene_step = 0;
+    return SELKIE_OK;
+}
+
+/* A table of the run's folder, where it is there. */
+static selkie_code read_table(const studio_run *run, const char *name, sk_table **table, selkie_error *error)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%.*s%s", (int)(strlen(run->path) - strlen("scene.json")), run->path, name) < 0)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+    const selkie_code code = sk_file_exists(path) ? sk_table_read(path, table, error) : SELKIE_OK;
+    free(path);
+    return code;
+}
+
 selkie_code studio_run_open(studio_run *run, const char *scene_path, selkie_error *error)
 {
-    const size_t length = strlen(scene_path) - strlen("scene.json");
-    char *frames = NULL, *bodies = NULL;
+    char *frames = NULL;
     memset(run, 0, sizeof *run);
-    if (asprintf(&frames, "%.*s" SK_FRAMES_FOLDER, (int)length, scene_path) < 0)
+    run->path = strdup(scene_path);
+    if (!run->path ||
+        asprintf(&frames, "%.*s" SK_FRAMES_FOLDER, (int)(strlen(scene_path) - strlen("scene.json")), scene_path) < 0) {
+        studio_run_close(run);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+    }
     selkie_code code = sk_folder_list_frames(frames, &run->frames, error);
     if (code == SELKIE_OK && !run->frames.count)
         code = sk_fail(error, SELKIE_ERROR_INPUT, "the run has no frames that can be read");
-    if (code == SELKIE_OK && asprintf(&bodies, "%.*sbodies.csv", (int)length, scene_path) > 0 && sk_file_exists(bodies))
-        code = sk_table_read(bodies, &run->bodies, error);
+    if (code == SELKIE_OK)
+        code = read_scene(run, error);
+    if (code == SELKIE_OK)
+        code = read_table(run, "bodies.csv", &run->bodies, error);
+    if (code == SELKIE_OK && run->scene->change_count)
+        code = read_table(run, "stats.csv", &run->steps, error);
     free(frames);
-    free(bodies);
     if (code != SELKIE_OK)
         studio_run_close(run);
     return code;
@@ -83,6 +117,10 @@ void studio_run_close(studio_run *run)
 {
     sk_file_list_free(&run->frames);
     sk_table_free(run->bodies);
+    sk_table_free(run->steps);
+    sk_particles_data_free(run->data);
+    selkie_scene_free(run->scene);
+    free(run->path);
     memset(run, 0, sizeof *run);
 }
 
@@ -114,19 +152,48 @@ static double fastest(const sk_particles_data *data)
     return sqrt(square);
 }
 
-selkie_code studio_run_blob(const studio_run *run, const selkie_scene *scene, const studio_solids *solids,
-                            studio_frame_numbers numbers, studio_blob **blob, double *time, selkie_error *error)
+/* Bodies and obstacles that came, moved or went before the frame. A frame before the last one starts anew. */
+static selkie_code change_solids(studio_run *run, int *changed, selkie_error *error)
 {
-    sk_particles_data *data;
+    int comes_back = 0;
+    sk_step_times times = {0};
+    *changed = 0;
+    if (!run->steps)
+        return SELKIE_OK;
+    times = (sk_step_times){run->steps->row_count, sk_table_column(run->steps, "step"),
+                            sk_table_column(run->steps, "time")};
+    const int64_t step = sk_step_at(&times, run->time);
+    if (step < run->scene_step) {
+        SK_TRY(read_scene(run, error));
+        comes_back = 1;
+    }
+    SK_TRY(sk_scene_change_solids(run->scene, step, &times, changed, error));
+    run->scene_step = step;
+    *changed |= comes_back;
+    return SELKIE_OK;
+}
+
+selkie_code studio_run_read(studio_run *run, int *changed, selkie_error *error)
+{
     const sk_numbered_file *file = &run->frames.files[run->at];
-    *blob = NULL;
-    SK_TRY(sk_particles_read(file->path, &data, error));
-    sk_particles_turn_back(data);
-    sk_particles_rebase(data, scene->domain.origin);
-    *time = isfinite(data->time) ? data->time : (double)file->number / scene->time.fps;
-    const studio_view view = {.scene = scene,
-                              .time = *time,
-                              .step = (double)file->number,
+    sk_particles_data_free(run->data);
+    run->data = NULL;
+    *changed = 0;
+    SK_TRY(sk_particles_read(file->path, &run->data, error));
+    sk_particles_turn_back(run->data);
+    sk_particles_rebase(run->data, run->scene->domain.origin);
+    run->time = isfinite(run->data->time) ? run->data->time : (double)file->number / run->scene->time.fps;
+    return change_solids(run, changed, error);
+}
+
+studio_blob *studio_run_blob(studio_run *run, const studio_solids *solids, studio_frame_numbers numbers)
+{
+    const sk_particles_data *data = run->data;
+    if (!data)
+        return NULL;
+    const studio_view view = {.scene = run->scene,
+                              .time = run->time,
+                              .step = (double)run->frames.files[run->at].number,
                               .count = data->count,
                               .position = data->position,
                               .velocity = data->velocity,
@@ -134,10 +201,11 @@ selkie_code studio_run_blob(const studio_run *run, const selkie_scene *scene, co
                               .material = data->material,
                               .max_speed = fastest(data),
                               .body = body_of_run,
-                              .context = (void *)(uintptr_t)run};
-    *blob = studio_view_blob(&view, solids, numbers);
-    sk_particles_data_free(data);
-    return *blob ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+                              .context = run};
+    studio_blob *blob = studio_view_blob(&view, solids, numbers);
+    sk_particles_data_free(run->data);
+    run->data = NULL;
+    return blob;
 }
 
 #endif

@@ -77,7 +77,8 @@ static void say(studio_simulation *s, const char *message)
 static void publish_solids(studio_simulation *s)
 {
     selkie_error error = {0};
-    studio_blob *blob = studio_solids_blob(s->studio.world, ++s->studio.numbers.solids, &s->studio.solids, &error);
+    const selkie_scene *scene = shows_run(s) ? s->run.scene : selkie_world_scene(s->studio.world);
+    studio_blob *blob = studio_solids_blob(scene, ++s->studio.numbers.solids, &s->studio.solids, &error);
     studio_publish(s->exchange, STUDIO_SOLIDS, blob);
     s->frame_is_old = s->state_is_old = 1;
 }
@@ -95,14 +96,18 @@ static void publish_scene(studio_simulation *s)
 static studio_blob *make_frame(studio_simulation *s)
 {
     selkie_error error = {0};
-    studio_blob *blob = NULL;
+    int changed;
     if (!shows_run(s))
         return studio_frame_blob(s->studio.world, &s->studio.solids, s->studio.numbers,
                                  s->state.is_running && s->step_length > slow_step);
-    if (studio_run_blob(&s->run, selkie_world_scene(s->studio.world), &s->studio.solids, s->studio.numbers, &blob,
-                        &s->state.run_time, &error) != SELKIE_OK)
+    if (studio_run_read(&s->run, &changed, &error) != SELKIE_OK) {
         say(s, error.message);
-    return blob;
+        return NULL;
+    }
+    s->state.run_time = s->run.time;
+    if (changed)
+        publish_solids(s);
+    return studio_run_blob(&s->run, &s->studio.solids, s->studio.numbers);
 }
 
 static int frame_is_wanted(studio_simulation *s)
@@ -233,6 +238,8 @@ static void take_step(studio_simulation *s)
         s->state.is_running = 0;
         say(s, error.message[0] ? error.message : selkie_code_name(error.code));
     }
+    if (studio_world_took_changes(&s->studio))
+        publish_solids(s);
     const double wall = now(), length = fmin(wall - s->step_wall, 1.0);
     s->step_length += 0.2 * (length - s->step_length);
     s->step_wall = wall;
@@ -543,6 +550,11 @@ double studio_simulation_turn(studio_simulation *s)
     if (exchange->command_count)
         return 0;
     return s->state.is_running ? time_to_wait(s) : -1;
+}
+
+uint32_t studio_simulation_checksum(const studio_simulation *simulation)
+{
+    return simulation->studio.world ? studio_particles_checksum(simulation->studio.world) : 0;
 }
 
 #endif

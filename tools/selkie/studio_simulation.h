@@ -23,5 +23,7 @@ void studio_simulation_stop(studio_simulation *simulation);
  * the next step is due, -1 where only a command makes a difference. */
 studio_simulation *studio_simulation_open(studio_exchange *exchange, const studio_simulation_options *options);
 double studio_simulation_turn(studio_simulation *simulation);
+/* Of the positions and velocities of all particles; 0 without any. */
+uint32_t studio_simulation_checksum(const studio_simulation *simulation);
 
 #endif

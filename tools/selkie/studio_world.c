@@ -15,6 +15,7 @@
 #include "defs/fields.h"
 #include "scene/read.h"
 #include "studio_text.h"
+#include "world/world_internal.h"
 
 /* A scene goes on beyond its end for as long as somebody plays with it. A scene takes at most 1e7 frames. */
 static const double most_frames = 9e6;
@@ -81,6 +82,21 @@ static int changes_names(const selkie_change_def *change)
     return change->kind != SELKIE_CHANGE_GRAVITY && change->kind != SELKIE_CHANGE_MOVE &&
            change->kind != SELKIE_CHANGE_PUSH && change->kind != SELKIE_CHANGE_STEP &&
            change->kind != SELKIE_CHANGE_LIQUID && change->kind != SELKIE_CHANGE_CLEAR;
+}
+
+static int changes_solids(const selkie_change_def *change)
+{
+    return change->kind == SELKIE_CHANGE_OBSTACLE || change->kind == SELKIE_CHANGE_BODY ||
+           (change->kind == SELKIE_CHANGE_REMOVE &&
+            (change->list == SELKIE_LIST_OBSTACLES || change->list == SELKIE_LIST_BODIES));
+}
+
+/* `names`: later changes can name other elements now. */
+static void note_changes(studio_world *studio, int names)
+{
+    studio->changes_applied = studio->world->log.applied;
+    if (names)
+        make_head(studio, selkie_world_scene(studio->world), NULL);
 }
 
 /* Makes the world of `fresh`, whose text, name, folder and files are there. */
@@ -214,13 +230,23 @@ selkie_code studio_world_change(studio_world *studio, const char *json, size_t l
     SK_TRY(parse_change(studio, json, length, &scene, error));
     const selkie_change_def *change = &scene->changes[0];
     const selkie_code code = selkie_world_change(studio->world, change, report, error);
-    if (code == SELKIE_OK && changes_names(change))
-        make_head(studio, selkie_world_scene(studio->world), NULL);
-    *solid = code == SELKIE_OK && (change->kind == SELKIE_CHANGE_OBSTACLE || change->kind == SELKIE_CHANGE_BODY ||
-                                   (change->kind == SELKIE_CHANGE_REMOVE &&
-                                    (change->list == SELKIE_LIST_OBSTACLES || change->list == SELKIE_LIST_BODIES)));
+    *solid = code == SELKIE_OK && changes_solids(change);
+    if (code == SELKIE_OK)
+        note_changes(studio, changes_names(change));
     selkie_scene_free(scene);
     return code;
+}
+
+int studio_world_took_changes(studio_world *studio)
+{
+    const sk_change_log *log = &studio->world->log;
+    int names = 0, solids = 0;
+    for (int c = studio->changes_applied; c < log->applied; c++) {
+        names |= changes_names(&log->changes[c]);
+        solids |= changes_solids(&log->changes[c]);
+    }
+    note_changes(studio, names);
+    return solids;
 }
 
 selkie_code studio_world_record(const studio_world *studio, char **text, size_t *length, selkie_error *error)

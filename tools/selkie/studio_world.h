@@ -18,7 +18,8 @@ typedef struct studio_world {
     double end;     /* s  of the scene; the world goes on beyond it */
     char *head;     /* the scene of now without changes: each change is read with it */
     size_t head_length;
-    int threads; /* 0 = all cores */
+    int threads;         /* 0 = all cores */
+    int changes_applied; /* of the world, those of pages among them */
     studio_solids solids;
     studio_frame_numbers numbers;
 } studio_world;
@@ -32,6 +33,8 @@ void studio_world_close(studio_world *studio);
 /* Makes a change that a page sent. *solid is set where solids changed. */
 selkie_code studio_world_change(studio_world *studio, const char *json, size_t length, int *solid,
                                 selkie_change_report *report, selkie_error *error);
+/* After a step: whether the scene's own changes, made before it, brought other solids. */
+int studio_world_took_changes(studio_world *studio);
 /* A scene file that replays everything so far; release it with sk_release(NULL, text). */
 selkie_code studio_world_record(const studio_world *studio, char **text, size_t *length, selkie_error *error);
 

@@ -13,10 +13,15 @@ void studio_run_close(studio_run *run)
     (void)run;
 }
 
-selkie_code studio_run_blob(const studio_run *run, const selkie_scene *scene, const studio_solids *solids,
-                            studio_frame_numbers numbers, studio_blob **blob, double *time, selkie_error *error)
+selkie_code studio_run_read(studio_run *run, int *changed, selkie_error *error)
 {
-    (void)run, (void)scene, (void)solids, (void)numbers, (void)time;
-    *blob = NULL;
+    (void)run;
+    *changed = 0;
     return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "there are no runs here");
+}
+
+studio_blob *studio_run_blob(studio_run *run, const studio_solids *solids, studio_frame_numbers numbers)
+{
+    (void)run, (void)solids, (void)numbers;
+    return NULL;
 }

@@ -60,11 +60,11 @@ static void limit_step(const sk_step *step, sk_step_limits *limits)
             limits->speed = fmax(limits->speed, sk_rigid_speed(step->rigid, b));
 }
 
-/* Kinetic and potential energy of all bodies. Rotation counts in the body's own axes: 1/2 w_local I w_local. */
+/* Energies of all bodies, and the force on them. Rotation counts in the body's own axes: 1/2 w_local I w_local. */
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     const sk_rigid *rigid = step->rigid;
-    double kinetic = 0.0, potential = 0.0;
+    double kinetic = 0.0, potential = 0.0, force[3] = {0};
     for (int b = 0; b < rigid->body_count; b++) {
         const sk_rigid_body *body = &rigid->bodies[b];
         const sk_rigid_state *state = &rigid->states[b];
@@ -77,12 +77,16 @@ static void statistics(const sk_step *step, selkie_statistics *s)
             const double *row = &body->inertia[3 * i];
             kinetic += 0.5 * body->mass * state->velocity[i] * state->velocity[i];
             kinetic += 0.5 * w[i] * (row[0] * w[0] + row[1] * w[1] + row[2] * w[2]);
+            force[i] += state->force[i];
         }
         for (int d = 0; d < step->dimension; d++)
             potential -= body->mass * step->scene->gravity[d] * (state->position[d] - step->grid.low[d]);
     }
     s->body_kinetic_energy = kinetic;
     s->body_potential_energy = potential;
+    s->body_force_x = force[0];
+    s->body_force_y = force[1];
+    s->body_force_z = force[2];
 }
 
 /* Force and torque of the liquid on a body, means over the last step. SPH measures them itself. */

@@ -8,41 +8,14 @@
 #include "defs/structs.h"
 #include "methods/sorting.h"
 
-/* Adds the three fields of one quantity on faces; returns the first. */
-static int add_fields(sk_step *step, const char *names[3], const char *meaning, selkie_error *error)
-{
-    int first = -1;
-    for (int d = 0; d < 3; d++) {
-        const sk_field_def def = {names[d], "m/s", d, SK_LIFETIME_STEP, __builtin_nanf(""), meaning};
-        const int field = sk_grid_add_field(&step->grid, &def, error);
-        if (field < 0)
-            return -1;
-        first = d ? first : field;
-    }
-    return first;
-}
-
-static selkie_code add_all_fields(sk_step *step, sk_immersed *immersed, selkie_error *error)
-{
-    static const sk_field_def density = {
-        "points_density", "1",  -1,
-        SK_LIFETIME_STEP, 0.0f, "of the elastoplastic points over the rest density, by the trilinear kernel"};
-    immersed->solid_velocity = add_fields(step, (const char *[]){"points_x", "points_y", "points_z"},
-                                          "velocity of the elastoplastic points; then their lightness", error);
-    immersed->solid_share = add_fields(step, (const char *[]){"points_share_x", "points_share_y", "points_share_z"},
-                                       "share of the elastoplastic points in the volume around a face", error);
-    immersed->liquid_velocity = add_fields(step, (const char *[]){"liquid_x", "liquid_y", "liquid_z"},
-                                           "velocity of the liquid beside elastoplastic points", error);
-    immersed->before = add_fields(step, (const char *[]){"before_x", "before_y", "before_z"},
-                                  "mixed velocity before the pressure solve", error);
-    immersed->forced = add_fields(step, (const char *[]){"forced_x", "forced_y", "forced_z"},
-                                  "change of the mixed velocity by forces", error);
-    immersed->solid_density = sk_grid_add_field(&step->grid, &density, error);
-    if (immersed->solid_velocity < 0 || immersed->solid_share < 0 || immersed->liquid_velocity < 0 ||
-        immersed->before < 0 || immersed->forced < 0 || immersed->solid_density < 0)
-        return SELKIE_ERROR_MEMORY;
-    return SELKIE_OK;
-}
+static const sk_mixture_names names = {
+    .velocity = {"points_x", "points_y", "points_z"},
+    .share = {"points_share_x", "points_share_y", "points_share_z"},
+    .density = "points_density",
+    .velocity_meaning = "velocity of the elastoplastic points; then their lightness",
+    .share_meaning = "share of the elastoplastic points in the volume around a face",
+    .density_meaning = "of the elastoplastic points over the rest density, by the trilinear kernel",
+};
 
 /* The copies of the points have the attributes that mpm reads. */
 static int add_copies(sk_step *step, sk_immersed *immersed)
@@ -64,7 +37,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     if (!immersed)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "immersed: no memory");
     sk_step_set_state(step, &sk_method_immersed, immersed);
-    SK_TRY(add_all_fields(step, immersed, error));
+    SK_TRY(sk_mixture_add_fields(&immersed->mixture, step, &names, error));
     if (!add_copies(step, immersed) || !sk_particles_add_attribute(&step->particles, "kept", 3, 0))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attributes of elastoplastic points");
 

@@ -21,13 +21,13 @@
 #define SK_METHODS_IMMERSED_H
 
 #include "methods/method.h"
+#include "methods/mixture.h"
 
 extern const sk_method sk_method_immersed;
 
 typedef struct sk_immersed {
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], point_mask[SK_TRANSFER_MATERIALS];
-    int solid_velocity, solid_share, liquid_velocity, before, forced; /* first of three fields each */
-    int solid_density;
+    sk_mixture mixture;
     float lightness;   /* of the first material of points */
     sk_particles own;  /* the points, in the order of cells */
     uint32_t *sources; /* [own] index of the particle */

@@ -9,64 +9,12 @@
 #include "methods/elastoplastic/mpm_frame.h"
 #include "methods/part_kernels.h"
 
-typedef struct face_fields {
-    float *velocity[3], *change[3], *end[3], *lightness[3], *liquid_density[3];
-    float *solid[3], *share[3], *liquid[3], *before[3], *forced[3];
-} face_fields;
-
-static face_fields fields_of(const sk_step *step)
-{
-    const sk_immersed *immersed = sk_immersed_of(step);
-    float *const *fields = step->grid.fields;
-    face_fields f;
-    for (int d = 0; d < 3; d++) {
-        f.velocity[d] = fields[SK_FIELD_VELOCITY_X + d];
-        f.change[d] = fields[SK_FIELD_CHANGE_X + d];
-        f.end[d] = fields[step->end_velocity + d];
-        f.lightness[d] = fields[SK_FIELD_LIGHTNESS_X + d];
-        f.liquid_density[d] = fields[SK_FIELD_FACE_DENSITY_X + d];
-        f.solid[d] = fields[immersed->solid_velocity + d];
-        f.share[d] = fields[immersed->solid_share + d];
-        f.liquid[d] = fields[immersed->liquid_velocity + d];
-        f.before[d] = fields[immersed->before + d];
-        f.forced[d] = fields[immersed->forced + d];
-    }
-    return f;
-}
-
 static float gain_of(const sk_step *step, int d)
 {
     return (float)(step->scene->gravity[d] * sk_step_kick(step));
 }
 
 /* --- The mixture --- */
-
-typedef selkie_code (*transfer_function)(sk_grid *grid, const sk_particles *particles,
-                                         const sk_transfer_options *options, selkie_error *error);
-
-/* Volume and lightness of the points, by the transfer of the liquid with other fields. `before` holds the lightness
- * until the velocity before the pressure solve takes its place. */
-static selkie_code gather_points(sk_step *step, transfer_function transfer, selkie_error *error)
-{
-    const sk_immersed *immersed = sk_immersed_of(step);
-    const sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
-                                         .density_per_particle = 1.0f / (float)step->particles_per_cell,
-                                         .relative_density = step->relative_density,
-                                         .material_mask = immersed->point_mask,
-                                         .threads = step->threads};
-    sk_grid view = step->grid;
-    for (int d = 0; d < 3; d++) {
-        view.fields[SK_FIELD_VELOCITY_X + d] = step->grid.fields[immersed->solid_velocity + d];
-        view.fields[SK_FIELD_CHANGE_X + d] = step->grid.fields[SK_FIELD_FACE_X + d]; /* scratch */
-        view.fields[SK_FIELD_FACE_DENSITY_X + d] = step->grid.fields[immersed->solid_share + d];
-        view.fields[SK_FIELD_LIGHTNESS_X + d] = step->grid.fields[immersed->before + d];
-    }
-    view.fields[SK_FIELD_DENSITY] = step->grid.fields[immersed->solid_density];
-    const selkie_code code = transfer(&view, &step->particles, &options, error);
-    step->grid.tiles = view.tiles; /* the transfer may have taken more */
-    step->grid.tile_capacity = view.tile_capacity;
-    return code;
-}
 
 /* Stress, forces and walls of the points, at the nodes. Force fields act on the mixture. */
 static selkie_code fill_nodes(sk_step *step, sk_phase_function to_grid, selkie_error *error)
@@ -104,7 +52,7 @@ static int is_near(const sk_step *step, int block)
 }
 
 /* The mixture at the lower faces of a cell. Gravity acts on it later, and on the nodes it has acted. */
-static void mix_cell(const sk_step *step, const face_fields *f, sk_plain_cell cell)
+static void mix_cell(const sk_step *step, const sk_mixture_faces *f, sk_plain_cell cell)
 {
     const sk_immersed *immersed = sk_immersed_of(step);
     const float(*nodes)[4] = (const float(*)[4])sk_mpm_of(step)->nodes;
@@ -126,15 +74,15 @@ static void mix_cell(const sk_step *step, const face_fields *f, sk_plain_cell ce
     }
 }
 
-static selkie_code mix(sk_step *step, transfer_function transfer, sk_phase_function to_grid, selkie_error *error)
+static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, sk_phase_function to_grid, selkie_error *error)
 {
     const sk_immersed *immersed = sk_immersed_of(step);
-    SK_TRY(gather_points(step, transfer, error));
+    SK_TRY(sk_mixture_gather(&immersed->mixture, step, immersed->point_mask, transfer, error));
     if (immersed->is_stepping)
         SK_TRY(fill_nodes(step, to_grid, error));
-    const face_fields f = fields_of(step);
+    const sk_mixture_faces f = sk_mixture_faces_of(&sk_immersed_of(step)->mixture, step);
     float *density = step->grid.fields[SK_FIELD_DENSITY];
-    const float *points = step->grid.fields[immersed->solid_density];
+    const float *points = step->grid.fields[immersed->mixture.solid_density];
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++) {
         const int mixes = immersed->is_stepping && is_near(step, b);
@@ -161,7 +109,7 @@ selkie_code SK_DIM(sk_immersed_mix_plain)(sk_step *step, selkie_error *error)
 }
 
 /* Lightness that an eased face has beyond its own. */
-static float ease_of(const sk_step *step, const face_fields *f, sk_plain_cell cell, int d)
+static float ease_of(const sk_step *step, const sk_mixture_faces *f, sk_plain_cell cell, int d)
 {
     const sk_immersed *immersed = sk_immersed_of(step);
     const size_t i = sk_plain_index(cell), below = sk_plain_index(sk_plain_next(&step->grid, cell, d, -1));
@@ -175,7 +123,7 @@ static float ease_of(const sk_step *step, const face_fields *f, sk_plain_cell ce
 selkie_code SK_DIM(sk_immersed_remember)(sk_step *step, selkie_error *error)
 {
     (void)error;
-    const face_fields f = fields_of(step);
+    const sk_mixture_faces f = sk_mixture_faces_of(&sk_immersed_of(step)->mixture, step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++) {
         if (!is_near(step, b))
@@ -196,7 +144,7 @@ selkie_code SK_DIM(sk_immersed_remember)(sk_step *step, selkie_error *error)
 /* --- After the pressure --- */
 
 /* Lightness of the liquid at the lower face of a cell. */
-static float liquid_lightness(const sk_step *step, const face_fields *f, sk_plain_cell cell, int d)
+static float liquid_lightness(const sk_step *step, const sk_mixture_faces *f, sk_plain_cell cell, int d)
 {
     const size_t i = sk_plain_index(cell);
     const float share = f->share[d][i], own = f->solid[d][i], mixed = f->lightness[d][i] - ease_of(step, f, cell, d);
@@ -206,7 +154,7 @@ static float liquid_lightness(const sk_step *step, const face_fields *f, sk_plai
 
 /* Parts the change of the lower face of a cell: that of the liquid goes to its fields, that of the points beyond the
  * forces at the nodes to `before`. Returns whether the velocity of the liquid is unknown now. */
-static int part_face(const sk_step *step, const face_fields *f, sk_plain_cell cell, int d)
+static int part_face(const sk_step *step, const sk_mixture_faces *f, sk_plain_cell cell, int d)
 {
     const size_t i = sk_plain_index(cell);
     const float share = f->share[d][i], own = f->solid[d][i], mixed = f->lightness[d][i];
@@ -234,7 +182,7 @@ static int part_face(const sk_step *step, const face_fields *f, sk_plain_cell ce
 }
 
 /* Nodes take the mean of the changes of their faces. */
-static void push_node(const sk_step *step, const face_fields *f, sk_plain_cell cell)
+static void push_node(const sk_step *step, const sk_mixture_faces *f, sk_plain_cell cell)
 {
     const size_t i = sk_plain_index(cell);
     float *node = sk_mpm_of(step)->nodes[i];
@@ -263,13 +211,14 @@ static float friction_of(const sk_step *step, sk_plain_cell cell)
 }
 
 /* Liquid and points at a node of a cell meet. Writes the impulse on the liquid over the volume of a full cell. */
-static int meet_node(const sk_step *step, const face_fields *f, sk_plain_cell cell, float impulse[3])
+static int meet_node(const sk_step *step, const sk_mixture_faces *f, sk_plain_cell cell, float impulse[3])
 {
     const sk_grid *grid = &step->grid;
     float(*nodes)[4] = sk_mpm_of(step)->nodes;
     const size_t i = sk_plain_index(cell);
     const float full = (float)step->particles_per_cell;
-    const float volume = grid->fields[SK_FIELD_DENSITY][i] - grid->fields[sk_immersed_of(step)->solid_density][i];
+    const float volume =
+        grid->fields[SK_FIELD_DENSITY][i] - grid->fields[sk_immersed_of(step)->mixture.solid_density][i];
     float normal[3] = {0.0f, 0.0f, 0.0f}, liquid[3] = {0.0f, 0.0f, 0.0f}, was[3], steep2 = 0.0f, light = 0.0f;
     memset(impulse, 0, 3 * sizeof *impulse);
     if (!(nodes[i][3] > 0.01f * full) || !(volume > 0.01f))
@@ -300,7 +249,7 @@ static int meet_node(const sk_step *step, const face_fields *f, sk_plain_cell ce
 }
 
 /* The liquid at a face takes half of the impulses of the nodes beside it. */
-static void push_face(const sk_step *step, const face_fields *f, const float (*impulse)[3], sk_plain_cell cell)
+static void push_face(const sk_step *step, const sk_mixture_faces *f, const float (*impulse)[3], sk_plain_cell cell)
 {
     const size_t i = sk_plain_index(cell);
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -318,7 +267,7 @@ static void push_face(const sk_step *step, const face_fields *f, const float (*i
 
 selkie_code SK_DIM(sk_immersed_part)(sk_step *step, selkie_error *error)
 {
-    const face_fields f = fields_of(step);
+    const sk_mixture_faces f = sk_mixture_faces_of(&sk_immersed_of(step)->mixture, step);
     sk_grid *grid = &step->grid;
     float(*impulse)[3];
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof *impulse, "part",

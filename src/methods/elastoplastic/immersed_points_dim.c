@@ -220,7 +220,7 @@ static float volume_at(const sk_step *step, const float x[3], float slope[3], fl
 {
     const sk_grid *grid = &step->grid;
     const sk_mpm *mpm = sk_mpm_of(step);
-    const float *density = grid->fields[sk_immersed_of(step)->solid_density];
+    const float *density = grid->fields[sk_immersed_of(step)->mixture.solid_density];
     float offset[3] = {0.0f, 0.0f, 0.0f}, weight[3][3], rise[3][3], volume = 0.0f, mass = 0.0f;
     int at[3] = {0, 0, 0};
     memset(slope, 0, 3 * sizeof *slope);

@@ -44,7 +44,7 @@ extern const char *const sk_mpm_own[SK_MPM_OWN];
 
 static inline sk_mpm *sk_mpm_of(const sk_step *step)
 {
-    return sk_step_state(step, &sk_method_mpm);
+    return (sk_mpm *)sk_step_state(step, &sk_method_mpm);
 }
 
 #define SK_MPM_PHASES(dim)                                                                                             \

@@ -58,30 +58,11 @@ static int add_tiles(const node_frame *frame, int block, float (*nodes)[4])
 
 /* --- Walls and obstacles --- */
 
-/* Sides of the domain lie halfway between nodes. A node in front of one is changed together with that behind it. Nodes
- * two cells behind cannot have mass. Sides take their turn, so that nodes in corners have one order. */
+/* Sides take their turn, so that nodes in corners have one order. */
 static void touch_side(const node_frame *frame, int side, int block)
 {
-    const sk_grid *grid = frame->grid;
-    const int d = side / 2, upper = side & 1;
-    const int last = grid->padding[d] + (upper ? grid->cells[d] - 1 : 0); /* cell in front of the side */
-    const int local = last - grid->coordinates[block][d] * SK_BLOCK_N;
-    if (local < 0 || local >= SK_BLOCK_N)
-        return;
-    sk_solid_contact contact = {.friction = (float)frame->solids->side_friction[side],
-                                .sticks = frame->solids->walls[side] == SELKIE_WALL_NO_SLIP};
-    contact.normal[d] = upper ? -1.0f : 1.0f;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if ((c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) != local)
-            continue;
-        int offset[3] = {0, 0, 0};
-        offset[d] = upper ? 1 : -1;
-        const sk_plain_cell behind = sk_plain_beside(grid, (sk_plain_cell){block, c}, offset);
-        float *before = frame->mpm->nodes[(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-        float *hidden = frame->mpm->nodes[sk_plain_index(behind)];
-        if (behind.slot > 0 && hidden[3] > 0.0f)
-            sk_mpm_touch_pair(&contact, SELKIE_DIM, hidden, before);
-    }
+    SK_PLAIN_EACH_CELL(cell, block)
+    sk_mpm_touch_side(frame->grid, frame->solids, side, cell, frame->mpm->nodes);
 }
 
 /* The obstacle that a node lies in. */
@@ -109,20 +90,8 @@ static void touch_obstacle(const node_frame *frame, const int cell[3], float vel
 
 static void node_velocity(const node_frame *frame, const int cell[3], int near, float node[4])
 {
-    const float inverse = 1.0f / node[3];
-    for (int d = 0; d < SELKIE_DIM; d++)
-        node[d] = node[d] * inverse + frame->gain[d];
-    if (frame->field_count) {
-        float x[3] = {0, 0, 0}, change[3] = {0, 0, 0};
-        for (int d = 0; d < SELKIE_DIM; d++)
-            x[d] = (float)(frame->grid->corner[d] + (cell[d] + 0.5) * frame->grid->cell_size);
-        sk_force_fields_velocity_change(frame->fields, frame->field_count, x, change);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            node[d] += change[d];
-    }
-    if (!near)
-        return;
-    if (frame->solids->obstacle_count)
+    sk_mpm_node_velocity(frame->grid, frame->gain, frame->fields, frame->field_count, cell, node);
+    if (near && frame->solids->obstacle_count)
         touch_obstacle(frame, cell, node);
 }
 

@@ -7,16 +7,9 @@ static void give_point(const sk_mpm_giving *giving, uint32_t p, const float cent
                        sk_mpm_law_sums *sums)
 {
     sk_mpm_gift gift;
-    sk_mpm_sight sight;
-    float offset[3], weight[3][3], rise[3][3];
     sk_mpm_make_gift(giving, p, sums, &gift);
-    sk_mpm_offset(giving->grid, centre, giving->points.records[p].position, offset);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sk_mpm_weights(offset[d], weight[d], rise[d]);
-    for (int n = 0; n < SK_MPM_NODES; n++) {
-        SK_DIM(sk_mpm_see)(n, (const float(*)[3])weight, (const float(*)[3])rise, offset, &sight);
-        SK_DIM(sk_mpm_give)(&gift, &sight, first[sk_mpm_node(n)]);
-    }
+    for (int n = 0; n < SK_MPM_NODES; n++)
+        sk_mpm_give_node(giving->grid, &gift, centre, giving->points.records[p].position, n, first[sk_mpm_node(n)]);
 }
 
 static void give_block(const sk_mpm_giving *giving, int block)
@@ -50,32 +43,9 @@ selkie_code SK_DIM(sk_mpm_to_grid_plain)(sk_step *step, selkie_error *error)
 
 static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int cell, sk_point_move_sums *sums)
 {
-    const sk_grid *grid = taking->grid;
-    sk_particle *record = &taking->points.records[p];
-    sk_mpm_sight sight;
-    float centre[3], offset[3], weight[3][3], rise[3][3];
-    float velocity[3] = {0, 0, 0}, slope[SK_MPM_MATRIX] = {0}, gradient[SK_MPM_MATRIX] = {0};
-    sk_mpm_centre(grid, block, cell, centre);
-    sk_mpm_offset(grid, centre, record->position, offset);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sk_mpm_weights(offset[d], weight[d], rise[d]);
-
-    /* Velocity, its slope and its gradient. */
-    for (int n = 0; n < SK_MPM_NODES; n++) {
-        const int at[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        const sk_plain_cell node = sk_plain_beside(grid, (sk_plain_cell){block, cell}, at);
-        SK_DIM(sk_mpm_see)(n, (const float(*)[3])weight, (const float(*)[3])rise, offset, &sight);
-        SK_DIM(sk_mpm_take)(taking->mpm->nodes[sk_plain_index(node)], &sight, velocity, slope, gradient);
-    }
-
-    /* Deformation and move. */
-    for (int n = 0; n < SK_MPM_MATRIX; n++)
-        taking->points.next.affine[(size_t)p * SK_MPM_MATRIX + (size_t)n] = taking->per_cell * 4.0f * slope[n];
-    for (int d = 0; d < SELKIE_DIM; d++)
-        record->velocity[d] = velocity[d];
-    SK_DIM(sk_mpm_deform)
-    (taking->moving.dt * taking->per_cell, gradient, taking->points.now.deformation + (size_t)p * SK_MPM_MATRIX);
-    sk_move_point(&taking->moving, taking->moving.step->solids.clearance[block], record, sums);
+    sk_mpm_take_point(taking->grid, (const float(*)[4])taking->mpm->nodes, &taking->points, p,
+                      (sk_plain_cell){block, cell}, taking->moving.dt, taking->per_cell);
+    sk_move_point(&taking->moving, taking->moving.step->solids.clearance[block], &taking->points.records[p], sums);
 }
 
 selkie_code SK_DIM(sk_mpm_to_points_plain)(sk_step *step, selkie_error *error)

@@ -8,14 +8,10 @@
 
 #include "base/dimension.h"
 #include "grid/sweep.h"
+#include "methods/elastoplastic/point_move_plain.h"
 #include "methods/step.h"
 
 #define SK_MOVE_INLINE static inline __attribute__((unused))
-
-typedef struct sk_point_move_sums {
-    double position[3], kinetic, fastest2;
-    int64_t gone, bad;
-} sk_point_move_sums;
 
 typedef struct sk_point_moving {
     const sk_step *step;
@@ -58,28 +54,10 @@ SK_MOVE_INLINE void sk_move_point(const sk_point_moving *moving, float clearance
                                   sk_point_move_sums *sums)
 {
     const float from[3] = {point->position[0], point->position[1], point->position[2]};
-    double speed2 = 0.0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float x = point->position[d] + moving->dt * point->velocity[d];
-        if ((moving->low[d] == -INFINITY && x < (float)moving->step->grid.low[d]) ||
-            (moving->high[d] == INFINITY && x > (float)moving->step->grid.high[d]))
-            point->flags |= SK_PARTICLE_DEAD;
-        x = x < moving->low[d] ? moving->low[d] : x;
-        point->position[d] = x > moving->high[d] ? moving->high[d] : x;
-    }
+    sk_advance_point(&moving->step->grid, moving->low, moving->high, moving->dt, point);
     if (moving->step->solids.obstacle_count && !(point->flags & SK_PARTICLE_DEAD))
         sk_sweep_point(moving, from, clearance, point);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        speed2 += (double)point->velocity[d] * point->velocity[d];
-    sums->bad += !(speed2 < 1e30);
-    if (point->flags & SK_PARTICLE_DEAD) {
-        sums->gone++;
-        return;
-    }
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sums->position[d] += point->position[d];
-    sums->kinetic += 0.5 * speed2;
-    sums->fastest2 = speed2 > sums->fastest2 ? speed2 : sums->fastest2;
+    sk_add_moved_point(point, sums);
 }
 
 /* Adds up the blocks in their order. */

@@ -73,6 +73,27 @@ SK_KERNEL void idp_mean_velocity(const sk_step *step, const sk_particle *records
         mean[d] /= total;
 }
 
+/* Sub-cells along an axis: enough for each particle, unless there are too many to test in a cut cell. */
+SK_KERNEL int64_t idp_refine(int64_t count, int cut)
+{
+    int64_t per_axis = 1;
+    while (idp_sub_cells(per_axis) < count && !(cut && idp_sub_cells(per_axis + 1) > SK_IDP_MOST_ASKED))
+        per_axis++;
+    return per_axis;
+}
+
+/* Gives a particle a velocity and its place (m), near the centre of a sub-cell, with jitter. `to` may be the position
+ * of the particle itself. */
+SK_KERNEL void idp_spread_particle(const sk_step *step, const double corner[3], int64_t per_axis, int64_t place,
+                                   const double velocity[3], float to[3], sk_particle *particle)
+{
+    const uint64_t seed = step->scene->seed + (uint64_t)step->step_count;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        to[d] = sk_idp_spread_to(seed, particle->id, d, corner[d], step->grid.cell_size, place, per_axis);
+        particle->velocity[d] = (float)velocity[d];
+    }
+}
+
 /* Particles at nearly the same place receive the same displacement and never separate. So the particles of a far
  * overfull cell are redistributed, one near the centre of each of as many sub-cells. In a cut cell only open sub-cells
  * count. They are refined until there are enough; beyond a limit several particles share one. All take the mean
@@ -81,11 +102,7 @@ SK_KERNEL void idp_mean_velocity(const sk_step *step, const sk_particle *records
 SK_KERNEL int64_t idp_spread_cell(const sk_step *step, sk_particle *records, const uint32_t *material, int64_t count,
                                   const double corner[3], int cut)
 {
-    idp_sub_grid sub = {{corner[0], corner[1], corner[2]}, 1};
-
-    /* Refine until there is a sub-cell for each particle; in a cut cell, an open one. */
-    while (idp_sub_cells(sub.per_axis) < count && !(cut && idp_sub_cells(sub.per_axis + 1) > SK_IDP_MOST_ASKED))
-        sub.per_axis++;
+    idp_sub_grid sub = {{corner[0], corner[1], corner[2]}, idp_refine(count, cut)};
     int64_t room = idp_sub_cells(sub.per_axis), cursor[2] = {-1, -1};
     while (cut && (room = idp_count_open(step, &sub)) < count && idp_sub_cells(sub.per_axis + 1) <= SK_IDP_MOST_ASKED)
         sub.per_axis++;
@@ -98,16 +115,12 @@ SK_KERNEL int64_t idp_spread_cell(const sk_step *step, sk_particle *records, con
     idp_mean_velocity(step, records, material, count, mean);
     sk_solids_bounds(&step->solids, &step->grid, low, high);
 
-    /* Distribute the particles evenly over the sub-cells, with jitter. */
-    const uint64_t seed = step->scene->seed + (uint64_t)step->step_count;
+    /* Distribute the particles evenly over the sub-cells. */
     for (int64_t p = 0; p < count; p++) {
         int64_t place = sk_idp_sub_cell(p, count, room);
         float to[3] = {0.0f, 0.0f, 0.0f};
         place = cut ? idp_open_place(step, &sub, place, cursor) : place;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            to[d] = sk_idp_spread_to(seed, records[p].id, d, corner[d], step->grid.cell_size, place, sub.per_axis);
-            records[p].velocity[d] = (float)mean[d];
-        }
+        idp_spread_particle(step, corner, sub.per_axis, place, mean, to, &records[p]);
 
         /* A wall may divide the cell. */
         if (cut)

@@ -12,7 +12,7 @@
 #include "methods/reduced/reduced.h"
 #include "rigid/rigid.h"
 
-static int is_periodic(const selkie_scene *scene, int d)
+int sk_reduced_is_periodic(const selkie_scene *scene, int d)
 {
     const selkie_periodic periodic = scene->reduced.periodic;
     return periodic == SELKIE_PERIODIC_BOTH || periodic == (d ? SELKIE_PERIODIC_Y : SELKIE_PERIODIC_X);
@@ -22,7 +22,7 @@ static int family_of(const selkie_scene *scene, int d)
 {
     const int low = scene->domain.walls[2 * d] == SELKIE_WALL_OPEN,
               high = scene->domain.walls[2 * d + 1] == SELKIE_WALL_OPEN;
-    if (is_periodic(scene, d))
+    if (sk_reduced_is_periodic(scene, d))
         return SK_REDUCED_PERIODIC;
     return low && high ? SK_REDUCED_OPEN : low ? SK_REDUCED_OPEN_LOW : high ? SK_REDUCED_OPEN_HIGH : SK_REDUCED_CLOSED;
 }

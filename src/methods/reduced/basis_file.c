@@ -238,3 +238,37 @@ selkie_code sk_basis_read(const char *path, sk_reduced *reduced, const sk_reduce
     fclose(file);
     return code;
 }
+
+selkie_code sk_basis_check(const char *path, sk_basis_header *header, selkie_error *error)
+{
+    static const sk_reduced none;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return sk_fail(error, SELKIE_ERROR_FILE, "reduced.basis: cannot open %.300s: %s", path, strerror(errno));
+    selkie_code code = read_header(file, path, header, error);
+    part parts[PARTS];
+    size_t largest = 1;
+    if (!code)
+        list_parts(header, &none, parts);
+    for (int n = 0; n < PARTS && !code; n++)
+        largest = parts[n].bytes > largest ? parts[n].bytes : largest;
+
+    /* Every part goes through the same memory. */
+    char *memory = code ? NULL : sk_allocate(NULL, largest);
+    if (!code && !memory)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.basis: no memory to read %.300s", path);
+    if (!code) {
+        sum total = begin_sum(header);
+        int good = 1;
+        for (int n = 0; n < PARTS && good; n++) {
+            good = parts[n].bytes == 0 || fread(memory, parts[n].bytes, 1, file) == 1;
+            if (good)
+                add_words(&total, memory, parts[n].bytes);
+        }
+        if (!good || end_sum(&total) != header->checksum)
+            code = sk_fail(error, SELKIE_ERROR_FORMAT, "reduced.basis: %.300s is damaged: its checksum is wrong", path);
+    }
+    sk_release(NULL, memory);
+    fclose(file);
+    return code;
+}

@@ -36,4 +36,7 @@ selkie_code sk_basis_write(const char *path, const sk_reduced *reduced, uint32_t
 selkie_code sk_basis_read(const char *path, sk_reduced *reduced, const sk_reduced_box *box, uint32_t obstacles,
                           sk_memory *memory, selkie_error *error);
 
+/* Reads a file from end to end: whether it is a basis and undamaged, and its header. */
+selkie_code sk_basis_check(const char *path, sk_basis_header *header, selkie_error *error);
+
 #endif

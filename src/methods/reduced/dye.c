@@ -123,16 +123,42 @@ static selkie_code begin(sk_dye *dye, const sk_step *step, selkie_error *error)
     return dye->block ? SELKIE_OK : make_maps(dye, step->time, error);
 }
 
-static selkie_code populate(sk_step *step, selkie_error *error)
+/* Whether nothing of a shape lies in the domain. Along a periodic axis it comes back in. */
+static int is_outside(const sk_step *step, double bounds[2][2])
 {
-    return begin(dye_of(step), step, error);
+    int outside = 0;
+    for (int d = 0; d < 2; d++) {
+        const double low = step->scene->domain.origin[d], high = low + step->scene->domain.size[d];
+        outside |= !sk_reduced_is_periodic(step->scene, d) && (bounds[0][d] >= high || bounds[1][d] <= low);
+    }
+    return outside;
 }
 
-/* Input errors: files of shapes. */
+/* The shapes of a scene's own dyes; one that colours nothing is an error. */
+static selkie_code make_first_shapes(sk_dye *dye, const sk_step *step, selkie_error *error)
+{
+    SK_TRY(make_shapes(dye, step, error));
+    for (int n = 0; n < dye->count; n++)
+        if (is_outside(step, dye->bounds[n]))
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "reduced.dye[%d].shape: lies outside the domain and dyes nothing; move it, or "
+                           "leave it out",
+                           n);
+    return SELKIE_OK;
+}
+
+static selkie_code populate(sk_step *step, selkie_error *error)
+{
+    sk_dye *dye = dye_of(step);
+    SK_TRY(make_first_shapes(dye, step, error));
+    return begin(dye, step, error);
+}
+
+/* Input errors: files of shapes, and their places. */
 static selkie_code check(const sk_step *step, selkie_error *error)
 {
     sk_dye dye = {.memory = step->memory};
-    const selkie_code code = make_shapes(&dye, step, error);
+    const selkie_code code = make_first_shapes(&dye, step, error);
     forget_shapes(&dye);
     return code;
 }

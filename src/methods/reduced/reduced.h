@@ -30,8 +30,10 @@ typedef struct sk_reduced {
 
 extern const sk_method sk_method_reduced;
 
-/* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes, obstacles.
- */
+/* Whether reduced.periodic joins the sides along axis d. */
+int sk_reduced_is_periodic(const selkie_scene *scene, int d);
+
+/* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes, obstacles. */
 selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error);
 /* Makes room for the names and coefficients of flows. */
 selkie_code sk_reduced_name_flows(sk_reduced *reduced, int count, sk_memory *memory, selkie_error *error);

@@ -9,6 +9,11 @@
 #include "methods/part_kernels.h"
 #include "methods/shape_matching/shape_matching.h"
 
+static int is_unilateral(const sk_step *step)
+{
+    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
 /* --- Records --- */
 
 /* Finds the record of each point since the last sort. */
@@ -54,66 +59,17 @@ selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 
 /* Lightness of the materials of bodies at a face. All faces of a body have that of its material; between bodies the
  * mean by mass counts, which the transfer gives. */
-typedef struct face_fields {
-    float *velocity[3], *change[3], *lightness[3], *liquid_density[3];
-    float *solid[3], *share[3], *liquid[3], *before[3], *forced[3];
-} face_fields;
-
-static face_fields fields_of(const sk_step *step)
-{
-    const sk_soft *soft = step->soft;
-    float *const *fields = step->grid.fields;
-    face_fields f;
-    for (int d = 0; d < 3; d++) {
-        f.velocity[d] = fields[SK_FIELD_VELOCITY_X + d];
-        f.change[d] = fields[SK_FIELD_CHANGE_X + d];
-        f.lightness[d] = fields[SK_FIELD_LIGHTNESS_X + d];
-        f.liquid_density[d] = fields[SK_FIELD_FACE_DENSITY_X + d];
-        f.solid[d] = fields[soft->solid_velocity + d];
-        f.share[d] = fields[soft->solid_share + d];
-        f.liquid[d] = fields[soft->liquid_velocity + d];
-        f.before[d] = fields[soft->before + d];
-        f.forced[d] = fields[soft->forced + d];
-    }
-    return f;
-}
-
-typedef selkie_code (*transfer_function)(sk_grid *grid, const sk_particles *particles,
-                                         const sk_transfer_options *options, selkie_error *error);
-
-/* Velocity, volume and lightness of the bodies, into the fields of this method: the transfer of the liquid with other
- * fields. `before` holds the lightness until the velocity before the pressure solve takes its place. */
-static selkie_code gather_bodies(sk_step *step, transfer_function transfer, selkie_error *error)
-{
-    const sk_soft *soft = step->soft;
-    const sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
-                                         .density_per_particle = 1.0f / (float)step->particles_per_cell,
-                                         .relative_density = step->relative_density,
-                                         .material_mask = soft->solid_mask,
-                                         .threads = step->threads};
-    sk_grid view = step->grid;
-    for (int d = 0; d < 3; d++) {
-        view.fields[SK_FIELD_VELOCITY_X + d] = step->grid.fields[soft->solid_velocity + d];
-        view.fields[SK_FIELD_CHANGE_X + d] = step->grid.fields[SK_FIELD_FACE_X + d]; /* scratch */
-        view.fields[SK_FIELD_FACE_DENSITY_X + d] = step->grid.fields[soft->solid_share + d];
-        view.fields[SK_FIELD_LIGHTNESS_X + d] = step->grid.fields[soft->before + d];
-    }
-    view.fields[SK_FIELD_DENSITY] = step->grid.fields[soft->solid_density];
-    const selkie_code code = transfer(&view, &step->particles, &options, error);
-    step->grid.tiles = view.tiles; /* the transfer may have taken more */
-    step->grid.tile_capacity = view.tile_capacity;
-    return code;
-}
-
-static void mix_block(const sk_step *step, const face_fields *f, int block)
+static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *density = step->grid.fields[SK_FIELD_DENSITY];
-    const float *solid_density = step->grid.fields[step->soft->solid_density];
+    const float *solid_density = step->grid.fields[step->soft->mixture.solid_density];
+    const int whole = is_unilateral(step); /* its faces hold the density of both */
     for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
         density[i] += solid_density[i];
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float share = sk_solid_share(f->share[d][i], f->liquid_density[d][i]), own = f->before[d][i];
+            f->liquid_density[d][i] += whole ? f->share[d][i] : 0.0f;
             f->share[d][i] = share;
             f->liquid[d][i] = f->velocity[d][i];
             f->velocity[d][i] = f->change[d][i] = sk_mixed_velocity(share, f->solid[d][i], f->velocity[d][i]);
@@ -147,12 +103,12 @@ static selkie_code foresee_contacts(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-static selkie_code mix(sk_step *step, transfer_function transfer, selkie_error *error)
+static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, selkie_error *error)
 {
     find_records(step);
     SK_TRY(foresee_contacts(step, error));
-    SK_TRY(gather_bodies(step, transfer, error));
-    const face_fields f = fields_of(step);
+    SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, transfer, error));
+    const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++)
         mix_block(step, &f, b);
@@ -172,7 +128,7 @@ selkie_code SK_DIM(sk_soft_mix_plain)(sk_step *step, selkie_error *error)
 /* The velocity before the pressure solve, and the change by forces. */
 selkie_code SK_DIM(sk_soft_remember)(sk_step *step, selkie_error *error)
 {
-    const face_fields f = fields_of(step);
+    const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
     (void)error;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t i = SK_BLOCK_CELLS; i < (size_t)step->grid.block_count * SK_BLOCK_CELLS; i++)
@@ -201,7 +157,7 @@ static float reflected(const sk_step *step, float change, float gain)
 /* Parts the change of a block's faces: that of the liquid stays in the fields of the liquid, that of the bodies beyond
  * gravity goes to `solid`. The pressure solve left `change` as the total change with its reflection. Returns whether a
  * face of the liquid is unknown now. */
-static int part_block(const sk_step *step, const face_fields *f, float *const end[3], int block)
+static int part_block(const sk_step *step, const sk_mixture_faces *f, float *const end[3], int block)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     int unknown = 0;
@@ -246,7 +202,7 @@ static int part_block(const sk_step *step, const face_fields *f, float *const en
 }
 
 /* Marks the cells of a block with a lower face that liquid and bodies share. Returns whether there are any. */
-static int mark_mixed(const face_fields *f, int block, uint8_t *mixed)
+static int mark_mixed(const sk_mixture_faces *f, int block, uint8_t *mixed)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     int any = 0;
@@ -327,7 +283,7 @@ static int find_wet_bodies(sk_step *step, const uint8_t *mixed, const uint8_t *a
 }
 
 /* The change that the grid gives to the points in a block, of bodies that liquid touches. */
-static void move_block(const sk_step *step, const sk_plain_frame *frame, const face_fields *f, int block,
+static void move_block(const sk_step *step, const sk_plain_frame *frame, const sk_mixture_faces *f, int block,
                        double *changes)
 {
     const sk_soft *soft = step->soft;
@@ -378,10 +334,22 @@ static selkie_code push_body(sk_step *step, int b, const double *changes, selkie
     return body->is_wet ? SK_DIM(sk_soft_spread)(step, b, changes, error) : SELKIE_OK;
 }
 
+/* Where the paths of the liquid begin, which bodies stop. Unilateral pressure shifts particles before it moves them. */
+static selkie_code keep_places(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    SK_TRY(sk_reserve(step->memory, (void **)&soft->from, &soft->from_capacity, (size_t)step->particles.count + 1,
+                      sizeof *soft->from, "bodies", error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    const face_fields f = fields_of(step);
+    const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
     const sk_plain_frame frame = sk_plain_frame_of(&step->grid);
     float *const end[3] = {step->grid.fields[step->end_velocity], step->grid.fields[step->end_velocity + 1],
                            step->grid.fields[step->end_velocity + 2]};
@@ -408,20 +376,29 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
     }
     for (int b = 0; b < soft->body_count; b++)
         SK_TRY(push_body(step, b, changes, error));
-    return SELKIE_OK;
+    return is_unilateral(step) ? keep_places(step, error) : SELKIE_OK;
 }
 
 /* --- The move --- */
+
+/* The density correction does not move bodies. */
+static void return_to_points(sk_step *step)
+{
+    const sk_soft *soft = step->soft;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++)
+        for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
+            step->particles.records[soft->record[k]].position[d] = (float)soft->points[k].position[d];
+}
 
 /* Records move with the velocity of their points. */
 selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    SK_TRY(sk_reserve(step->memory, (void **)&soft->from, &soft->from_capacity, (size_t)step->particles.count + 1,
-                      sizeof *soft->from, "bodies", error));
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t p = 0; p < step->particles.count; p++)
-        memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
+    if (is_unilateral(step))
+        return_to_points(step);
+    else
+        SK_TRY(keep_places(step, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = 0; k < soft->point_count; k++) {
         if (soft->record[k] < 0)

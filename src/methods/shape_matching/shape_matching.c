@@ -15,41 +15,14 @@ static int takes_part(const selkie_scene *scene)
 
 /* --- Creation --- */
 
-/* Adds the three fields of one quantity on faces; returns the first. */
-static int add_fields(sk_step *step, const char *names[3], const char *meaning, selkie_error *error)
-{
-    int first = -1;
-    for (int d = 0; d < 3; d++) {
-        const sk_field_def def = {names[d], "m/s", d, SK_LIFETIME_STEP, __builtin_nanf(""), meaning};
-        const int field = sk_grid_add_field(&step->grid, &def, error);
-        if (field < 0)
-            return -1;
-        first = d ? first : field;
-    }
-    return first;
-}
-
-static selkie_code add_all_fields(sk_step *step, sk_soft *soft, selkie_error *error)
-{
-    static const sk_field_def density = {
-        "solid_density",  "1",  -1,
-        SK_LIFETIME_STEP, 0.0f, "of the bodies of particles over the rest density, by the trilinear kernel"};
-    soft->solid_velocity = add_fields(step, (const char *[]){"solid_x", "solid_y", "solid_z"},
-                                      "velocity of the bodies of particles; then its change", error);
-    soft->solid_share = add_fields(step, (const char *[]){"solid_share_x", "solid_share_y", "solid_share_z"},
-                                   "share of the bodies in the particles around a face", error);
-    soft->liquid_velocity = add_fields(step, (const char *[]){"liquid_x", "liquid_y", "liquid_z"},
-                                       "velocity of the liquid beside bodies", error);
-    soft->before = add_fields(step, (const char *[]){"before_x", "before_y", "before_z"},
-                              "mixed velocity before the pressure solve", error);
-    soft->forced = add_fields(step, (const char *[]){"forced_x", "forced_y", "forced_z"},
-                              "change of the mixed velocity by forces", error);
-    soft->solid_density = sk_grid_add_field(&step->grid, &density, error);
-    if (soft->solid_velocity < 0 || soft->solid_share < 0 || soft->liquid_velocity < 0 || soft->before < 0 ||
-        soft->forced < 0 || soft->solid_density < 0)
-        return SELKIE_ERROR_MEMORY;
-    return SELKIE_OK;
-}
+static const sk_mixture_names names = {
+    .velocity = {"solid_x", "solid_y", "solid_z"},
+    .share = {"solid_share_x", "solid_share_y", "solid_share_z"},
+    .density = "solid_density",
+    .velocity_meaning = "velocity of the bodies of particles; then its change",
+    .share_meaning = "share of the bodies in the particles around a face",
+    .density_meaning = "of the bodies of particles over the rest density, by the trilinear kernel",
+};
 
 static selkie_code create(sk_step *step, selkie_error *error)
 {
@@ -57,7 +30,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     sk_soft *soft = step->soft = sk_allocate_zeroed(step->memory, sizeof *soft);
     if (!soft)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
-    SK_TRY(add_all_fields(step, soft, error));
+    SK_TRY(sk_mixture_add_fields(&soft->mixture, step, &names, error));
     if (!sk_particles_add_attribute(&step->particles, "body", 1, 1))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"body\"");
     for (int m = 0; m < SK_TRANSFER_MATERIALS; m++) {

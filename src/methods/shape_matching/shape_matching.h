@@ -20,6 +20,7 @@
 
 #include "geom/shape.h"
 #include "methods/method.h"
+#include "methods/mixture.h"
 
 extern const sk_method sk_method_shape_matching;
 
@@ -84,8 +85,7 @@ typedef struct sk_soft {
     const uint32_t *owner; /* [particles] body counted from 1 */
     int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
-    int solid_velocity, solid_share, liquid_velocity, before, forced; /* first of three fields each */
-    int solid_density;
+    sk_mixture mixture;
     int is_stepping; /* between match and follow; other runs of the phases only measure */
     int64_t left;    /* points that are still particles of a body */
 

@@ -1,0 +1,365 @@
+/* The material point method on the GPU: the functions of its plain form, a thread a point or a node.
+ *
+ * A kernel computes what each point gives: its stress is costly, and 27 nodes read it. Then each node of a block's tile
+ * adds up the points that reach it, in the order of the plain form: cells of the block, points of a cell. The nodes of
+ * the grid add up the tiles that hold them, in the order of the blocks. The laws take logarithms and exponentials of
+ * the device, which differ from the host's in the last bit.
+ */
+#include "cuda/device.h"
+
+#include "methods/elastoplastic/mpm_plain.h"
+#include "methods/elastoplastic/point_move_plain.h"
+
+extern "C" {
+#include "cuda/phases.h"
+#include "methods/elastoplastic/mpm.h"
+#include "methods/force_fields.h"
+}
+#include "cuda/grid_parts.h"
+#include "cuda/solids_parts.h"
+#include "cuda/sort_parts.h"
+
+SK_DEVICE sk_mpm_points points_of(const sk_step *step, const sk_cuda_mpm *mpm)
+{
+    sk_mpm_points points;
+    const sk_attribute *attributes = step->particles.attributes;
+    float *own[SK_MPM_OWN];
+    for (int n = 0; n < SK_MPM_OWN; n++)
+        own[n] = (float *)(void *)attributes[mpm->attributes[n]].data;
+    points.records = step->particles.records;
+    points.material = mpm->material >= 0 ? attributes[mpm->material].data : nullptr;
+    points.order = nullptr;
+    points.now.deformation = own[0], points.now.affine = own[1];
+    points.now.plastic_strain = own[2], points.now.plastic_volume = own[3], points.now.stress = own[4];
+    points.next = points.now;
+    return points;
+}
+
+/* --- to_grid --- */
+
+/* What each point gives, and the sums of the laws. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    make_gifts(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_cuda_mpm *mpm = &constants->mpm;
+    sk_mpm_law_sums sums = {0.0, 0.0, 0.0f};
+    sk_mpm_giving giving;
+    giving.grid = &step->grid;
+    giving.mpm = nullptr;
+    giving.materials = (const sk_elastic_material *)data->mpm_materials;
+    giving.points = points_of(step, mpm);
+    giving.dt = mpm->dt, giving.kick = mpm->kick, giving.cell_size = (float)step->grid.cell_size;
+    giving.sums = nullptr;
+    SK_CUDA_EACH(p, step->particles.count)
+    sk_mpm_make_gift(&giving, (uint32_t)p, &sums, &((sk_mpm_gift *)data->mpm_gifts)[p]);
+
+    const int count = (int)gridDim.x;
+    const double energy = sk_cuda_sum(sums.energy), work = sk_cuda_sum(sums.work),
+                 fastest = sk_cuda_largest((double)sums.wave_speed);
+    if (threadIdx.x == 0) {
+        data->partial[blockIdx.x] = energy;
+        data->partial[count + (int)blockIdx.x] = work;
+        data->partial[2 * count + (int)blockIdx.x] = fastest;
+    }
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    const double all_energy = sum_of_partials(data->partial, count),
+                 all_work = sum_of_partials(data->partial + count, count);
+    double most = 0.0;
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        most = sk_cuda_largest_of(data->partial[2 * count + i], most);
+    most = sk_cuda_largest(most);
+    if (threadIdx.x == 0) {
+        data->results.elastic_energy = all_energy;
+        data->results.plastic_work = all_work;
+        data->results.wave_speed = most;
+    }
+}
+
+/* The nodes of the tiles: a block and a halo of one. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS) fill_tiles(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_mpm_gift *gifts = (const sk_mpm_gift *)data->mpm_gifts;
+    SK_CUDA_EACH(i, (size_t)grid->particle_blocks * SK_MPM_TILE)
+    {
+        const int block = 1 + (int)(i / SK_MPM_TILE), t = (int)(i % SK_MPM_TILE);
+        const int at[3] = {t % SK_MPM_TILE_N, t / SK_MPM_TILE_N % SK_MPM_TILE_N, t / SK_MPM_TILE_N / SK_MPM_TILE_N};
+        int first[3] = {0, 0, 0}, last[3] = {0, 0, 0}; /* cells whose points reach the node */
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            first[d] = at[d] < 2 ? 0 : at[d] - 2;
+            last[d] = at[d] < SK_BLOCK_N ? at[d] : SK_BLOCK_N - 1;
+        }
+        float node[4] = {0.0f, 0.0f, 0.0f, 0.0f}, centre[3];
+        const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+        for (int z = first[2]; z <= last[2]; z++)
+            for (int y = first[1]; y <= last[1]; y++)
+                for (int x = first[0]; x <= last[0]; x++) {
+                    const int cell = x + SK_BLOCK_N * (y + SK_BLOCK_N * z);
+                    const int n = at[0] - x + 3 * (at[1] - y) + 9 * (at[2] - z);
+                    sk_mpm_centre(grid, block, cell, centre);
+                    for (uint32_t p = start[cell]; p < start[cell + 1]; p++)
+                        sk_mpm_give_node(grid, &gifts[p], centre, step->particles.records[p].position, n, node);
+                }
+        float4 value;
+        value.x = node[0], value.y = node[1], value.z = node[2], value.w = node[3];
+        ((float4 *)data->mpm_tiles)[i] = value;
+    }
+}
+
+static void launch_to_grid(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    (void)host;
+    SK_LAUNCH(cuda, make_gifts, SK_CUDA_SUMS, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, fill_tiles, SK_CUDA_WIDE * 4, SK_CUDA_THREADS, step, cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_mpm_to_grid)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "mpm_to_grid", launch_to_grid, error);
+}
+
+/* --- nodes --- */
+
+/* Sum of the tiles that hold a node. */
+SK_DEVICE void add_tiles(const sk_grid *grid, const float4 *tiles, sk_plain_cell cell, float node[4])
+{
+    node[0] = node[1] = node[2] = node[3] = 0.0f;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int side[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        int inside = 1, at = 0, pitch = 1;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int along = sk_plain_along(cell.local, d) + 1 - side[d] * SK_BLOCK_N; /* in the tile of the other */
+            inside &= along >= 0 && along < SK_MPM_TILE_N;
+            at += along * pitch;
+            pitch *= SK_MPM_TILE_N;
+        }
+        const int slot = inside ? grid->neighbours[cell.slot][n] : 0;
+        if (slot < 1 || slot > grid->particle_blocks)
+            continue;
+        const float4 value = tiles[(size_t)(slot - 1) * SK_MPM_TILE + (size_t)at];
+        node[0] += value.x, node[1] += value.y, node[2] += value.z, node[3] += value.w;
+    }
+}
+
+/* The obstacle that a node lies in: touch_obstacle of mpm_nodes_dim.c. Its surface has no friction. */
+SK_DEVICE void touch_obstacle(const sk_step *step, const int at[3], float velocity[4])
+{
+    const sk_solids *solids = &step->solids;
+    double x[3] = {0.0, 0.0, 0.0}, normal[3], moves[3];
+    int o;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = step->grid.corner[d] + (at[d] + 0.5) * step->grid.cell_size;
+    if (!(distance_once(solids, x, normal, &o) < 0.0) || o < 0)
+        return;
+    velocity_of_solids(solids, o, x, moves);
+    sk_solid_contact contact = {
+        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f, solids->obstacles[o].surface == SELKIE_WALL_NO_SLIP};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        contact.normal[d] = (float)normal[d];
+        contact.velocity[d] = (float)moves[d];
+    }
+    sk_solid_touch(&contact, SELKIE_DIM, velocity);
+}
+
+template <bool AMONG_OBSTACLES>
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    find_velocities(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const float full = (float)step->particles_per_cell;
+    const int count = (int)gridDim.x;
+    double volume = 0.0;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        float node[4];
+        int at[3];
+        add_tiles(grid, (const float4 *)data->mpm_tiles, cell, node);
+        if (node[3] > 0.0f) {
+            volume += node[3] < full ? node[3] : full;
+            sk_plain_coordinates(grid, cell, at);
+            sk_mpm_node_velocity(grid, constants->mpm.gain, constants->forces, constants->force_count, at, node);
+            if (AMONG_OBSTACLES && step->solids.block_slot[cell.slot] > 0 &&
+                step->solids.distance[sk_plain_solid_index(&step->solids, cell)] < 0.0f)
+                touch_obstacle(step, at, node);
+        }
+        float4 value;
+        value.x = node[0], value.y = node[1], value.z = node[2], value.w = node[3];
+        ((float4 *)data->mpm_nodes)[sk_plain_index(cell)] = value;
+    }
+    volume = sk_cuda_sum(volume);
+    if (threadIdx.x == 0)
+        data->partial[blockIdx.x] = volume;
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    volume = sum_of_partials(data->partial, count) / (double)full;
+    if (threadIdx.x == 0)
+        data->results.kernel_volume = data->results.counted_volume = data->results.surface_volume = volume;
+}
+
+static __global__ void touch_sides(const sk_step *step, sk_cuda_data *data, int side)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_CELL(cell, step)
+    sk_mpm_touch_side(&step->grid, &step->solids, side, cell, data->mpm_nodes);
+}
+
+static void launch_nodes(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, find_velocities<true>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, find_velocities<false>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    /* Sides take their turn, so that nodes in corners have one order. */
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        if (host->solids.walls[side] != SELKIE_WALL_OPEN)
+            SK_LAUNCH_SIMPLE(cuda, touch_sides, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data, side);
+}
+
+selkie_code SK_DIM(sk_cuda_mpm_nodes)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "mpm_nodes", launch_nodes, error);
+}
+
+/* --- to_points --- */
+
+/* Keeps the path of a point out of obstacles: sk_sweep_point. */
+SK_DEVICE void sweep_point(const sk_step *step, const sk_cuda_constants *constants, const float from[3],
+                           sk_particle *point)
+{
+    sk_swept_path path;
+    sk_touch touch;
+    if (is_clear_of_obstacles(constants, from, point->position))
+        return;
+    path.begin = 0.0, path.end = 1.0, path.deepest = INFINITY;
+    for (int d = 0; d < 3; d++) {
+        path.from[d] = d < SELKIE_DIM ? from[d] : 0.0f;
+        path.to[d] = d < SELKIE_DIM ? point->position[d] : 0.0f;
+        path.low[d] = constants->displacement.low[d];
+        path.high[d] = constants->displacement.high[d];
+    }
+    if (!sweep_once(&step->solids, &path, &touch))
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        point->position[d] = path.to[d];
+    sk_sweep_stop_velocity(&step->solids, &touch, point->position, point->velocity);
+}
+
+template <bool AMONG_OBSTACLES>
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    take_points(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    const sk_mpm_points points = points_of(step, &constants->mpm);
+    const sorted_grid sorted = grid_to_sort(grid);
+    const float dt = (float)step->dt, per_cell = (float)(1.0 / grid->cell_size);
+    sk_point_move_sums sums = {{0.0, 0.0, 0.0}, 0.0, 0.0, 0, 0};
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        sk_particle *point = &points.records[p];
+        const float from[3] = {point->position[0], point->position[1], point->position[2]};
+        int at[3];
+        const sk_plain_cell cell = cell_of_particle(grid, data, &frame, from, at);
+        sk_mpm_take_point(grid, (const float(*)[4])data->mpm_nodes, &points, (uint32_t)p, cell, dt, per_cell);
+        sk_advance_point(grid, constants->displacement.low, constants->displacement.high, dt, point);
+        if (AMONG_OBSTACLES && !(point->flags & SK_PARTICLE_DEAD))
+            sweep_point(step, constants, from, point);
+        sk_add_moved_point(point, &sums);
+        mark_place(&sorted, data, (uint32_t)p, point->position, (point->flags & SK_PARTICLE_DEAD) != 0);
+    }
+
+    /* Sums in a fixed order. */
+    const int count = (int)gridDim.x;
+    const double own[6] = {sums.kinetic,     sums.position[0], sums.position[1],
+                           sums.position[2], (double)sums.bad, (double)sums.gone};
+    for (int n = 0; n < 6; n++) {
+        const double sum = sk_cuda_sum(own[n]);
+        if (threadIdx.x == 0)
+            data->partial[n * count + (int)blockIdx.x] = sum;
+    }
+    const double fastest = sk_cuda_largest(sums.fastest2);
+    if (threadIdx.x == 0)
+        data->partial[6 * count + (int)blockIdx.x] = fastest;
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    double total[6], largest = 0.0;
+    for (int n = 0; n < 6; n++)
+        total[n] = sum_of_partials(data->partial + n * count, count);
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        largest = sk_cuda_largest_of(data->partial[6 * count + i], largest);
+    largest = sk_cuda_largest(largest);
+    if (threadIdx.x == 0) {
+        data->results.kinetic = total[0];
+        for (int d = 0; d < 3; d++)
+            data->results.positions[d] = total[1 + d];
+        data->results.bad = (int64_t)total[4];
+        data->results.gone = (int64_t)total[5];
+        data->results.fastest2 = largest;
+    }
+}
+
+static void launch_to_points(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, take_points<true>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, take_points<false>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_mpm_to_points)(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_run(step, "mpm_to_points", launch_to_points, error));
+    sk_particles_moved(&step->particles);
+    step->cuda->particles_here = 0;
+    step->cuda->has_keys = 1;
+    SK_TRY(sk_cuda_finish_step(step, error));
+    sk_mpm_saved *saved = &sk_mpm_of(step)->saved;
+    const sk_cuda_results *results = step->cuda->results;
+    const double volume = pow(step->grid.cell_size, SELKIE_DIM) / step->particles_per_cell;
+    saved->elastic_energy = volume * results->elastic_energy;
+    saved->plastic_work += volume * results->plastic_work;
+    saved->wave_speed = results->wave_speed;
+    return SELKIE_OK;
+}
+
+/* --- memory and constants --- */
+
+selkie_code SK_DIM(sk_cuda_take_mpm)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_mpm *mpm = sk_mpm_of(step);
+    const size_t laws = (size_t)(mpm->material_count * mpm->levels) * sizeof(sk_elastic_material);
+    const size_t blocks = (size_t)cuda->shadow.capacity;
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_materials, laws, 0, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->shadow.mpm_materials, mpm->materials, laws, cudaMemcpyHostToDevice, cuda->stream),
+                "the materials", error);
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_gifts, cuda->particle_capacity * sizeof(sk_mpm_gift), 0, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_tiles, blocks * SK_MPM_TILE * sizeof(float4), 0, error));
+    return sk_cuda_take(cuda, &cuda->shadow.mpm_nodes, blocks * SK_BLOCK_CELLS * sizeof(float4), 1, error);
+}
+
+void SK_DIM(sk_cuda_fill_mpm)(const sk_step *step, sk_cuda_constants *constants)
+{
+    sk_cuda_mpm *to = &constants->mpm;
+    to->dt = (float)step->last_dt;
+    to->kick = (float)sk_step_kick(step);
+    to->material = -1;
+    for (int d = 0; d < 3; d++)
+        to->gain[d] = d < SELKIE_DIM ? (float)(sk_step_kick(step) * step->scene->gravity[d]) : 0.0f;
+    for (int a = 0; a < step->particles.attribute_count; a++) {
+        const char *name = step->particles.attributes[a].name;
+        to->material = strcmp(name, "material") == 0 ? a : to->material;
+        for (int n = 0; n < SK_MPM_OWN; n++)
+            to->attributes[n] = strcmp(name, sk_mpm_own[n]) == 0 ? a : to->attributes[n];
+    }
+}
