@@ -61,9 +61,10 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@tools/setup.sh build test
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
-	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling selkie -- $(NINJA_FLAGS)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling physics_elastoplastic selkie -- $(NINJA_FLAGS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_coiling long
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_elastoplastic long
 	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
 	@bash tests/cli/_studio_firefox.sh $(BUILD) || [ $$? -eq 77 ]
 
@@ -73,7 +74,7 @@ web: ## the studio without a server: reduced fluids and small 2D liquids as WebA
 	@NODE_PATH=/usr/share/nodejs emcmake cmake -S web/wasm -B $(WEB) -G Ninja -DCMAKE_BUILD_TYPE=Release \
 	    -DSELKIE_WEB_SOURCES=$(abspath $(WEB))/source > $(WEB)/configure.log 2>&1 || { cat $(WEB)/configure.log; exit 1; }
 	@NODE_PATH=/usr/share/nodejs cmake --build $(WEB) -j $(JOBS) -- $(NINJA_FLAGS)
-	@echo "left $(WEB)/site; any web server shows it, for example: python3 -m http.server -d $(WEB)/site"
+	@echo "left $(WEB)/site; any web server shows it, with threads: python3 web/wasm/serve.py $(WEB)/site"
 
 build-sanitize:
 	@tests/configure_sanitize.sh $(SANITIZE)

@@ -431,8 +431,9 @@ static selkie_code check_body(sk_rules *rules, int i)
     SK_TRY(check_placed_shape(rules, &body->shape, 1));
     const int on_grid = scene->discretization == SELKIE_DISCRETIZATION_GRID;
     const selkie_volume volume = selkie_scene_volume(scene);
-    if (on_grid && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
-        return fail_at(rules, "", "unilateral incompressibility does not move bodies: use \"bilateral\"");
+    const int unilateral = on_grid && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    if (unilateral && sk_body_material(scene, i) < 0 && scene->unilateral.solver == SELKIE_UNILATERAL_MPRGP)
+        return fail_at(rules, "", "unilateral.solver \"mprgp\" does not move bodies: use \"active_set\"");
     if (on_grid && volume != SELKIE_VOLUME_NONE && volume != SELKIE_VOLUME_IDP)
         return fail_at(rules, "", "only the volume methods none and idp move bodies: set \"volume\": \"idp\"");
     if (on_grid && body->surface == SELKIE_WALL_NO_SLIP)

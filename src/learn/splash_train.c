@@ -547,3 +547,50 @@ selkie_code sk_splash_judge_logistic(const sk_splash_data *data, const sk_splash
     sk_splash_model_free(&model);
     return code;
 }
+
+/* --- A threshold on one feature --- */
+
+/* Area under the curve of one feature over every `stride`-th sample of a list; `samples` is scratch. */
+static double area_of_feature(const sk_splash_data *data, const sample_list *list, int feature, int64_t stride,
+                              scored *samples)
+{
+    const sk_splash_model model = {.calibration = {1.0f, 0.0f}};
+    sk_splash_score score;
+    int64_t count = 0;
+    for (int64_t n = 0; n < list->count; n += stride) {
+        const int64_t at = list->numbers[n];
+        samples[count++] =
+            (scored){data->features[at * data->feature_count + feature], data->weight[at], data->label[at]};
+    }
+    score_classifier(&model, samples, count, &score);
+    return score.auc;
+}
+
+selkie_code sk_splash_judge_threshold(const sk_splash_data *data, double area[SK_SPLIT_COUNT], selkie_error *error)
+{
+    enum { ENOUGH = 20000 }; /* samples to choose by */
+    sample_list lists[SK_SPLIT_COUNT] = {{0}};
+    scored *samples = sk_allocate(NULL, (size_t)(data->count + 1) * sizeof *samples);
+    selkie_code code = samples ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "training: no memory");
+    for (int split = 0; !code && split < SK_SPLIT_COUNT; split++)
+        code = list_samples(data, (sk_splash_split)split, -1, &lists[split], error);
+
+    /* The training runs choose the feature. */
+    int best = 0;
+    double largest = -1.0;
+    for (int f = 0; f < data->feature_count && !code; f++) {
+        const double found = area_of_feature(data, &lists[0], f, lists[0].count / ENOUGH + 1, samples);
+        if (fabs(found - 0.5) > largest) {
+            largest = fabs(found - 0.5);
+            best = f;
+        }
+    }
+    for (int split = 0; !code && split < SK_SPLIT_COUNT; split++) {
+        const double found = area_of_feature(data, &lists[split], best, 1, samples);
+        area[split] = fmax(found, 1.0 - found);
+    }
+    for (int split = 0; split < SK_SPLIT_COUNT; split++)
+        sk_release(NULL, lists[split].numbers);
+    sk_release(NULL, samples);
+    return code;
+}

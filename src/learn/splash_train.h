@@ -59,5 +59,7 @@ selkie_code sk_splash_judge(const sk_splash_data *data, const sk_splash_model *m
 /* A logistic model of the same features, for comparison: its area under the curve and its log loss. */
 selkie_code sk_splash_judge_logistic(const sk_splash_data *data, const sk_splash_recipe *recipe,
                                      sk_splash_score score[SK_SPLIT_COUNT], selkie_error *error);
+/* A threshold on one feature, the best one of the training runs: its area under the curve. */
+selkie_code sk_splash_judge_threshold(const sk_splash_data *data, double area[SK_SPLIT_COUNT], selkie_error *error);
 
 #endif

@@ -267,7 +267,15 @@ selkie_code sk_tensors_read(const char *path, sk_tensors *tensors, selkie_error 
         r.broken = 1;
     else
         read_header(&r, tensors, r.end, bytes - 8 - (size_t)length);
-    if (!r.broken)
+
+    /* The tensors end where the file ends. */
+    const char *last = r.end;
+    for (int n = 0; n < tensors->count && !r.broken; n++) {
+        const sk_tensor *tensor = &tensors->tensors[n];
+        const char *end = (const char *)tensor->data + bytes_of(tensor);
+        last = end > last ? end : last;
+    }
+    if (!r.broken && last == tensors->content + bytes)
         return SELKIE_OK;
     sk_tensors_free(tensors);
     return sk_fail(error, SELKIE_ERROR_INPUT, "%s: is no safetensors file, or is cut off", path);

@@ -14,6 +14,8 @@
  * A component without a Dirichlet face has a solution only if its right side
  * does not sum to more than 0 (the liquid fits). Otherwise the mean is subtracted,
  * and the solution is the least one above the bounds.
+ *
+ * With rigid bodies (poisson.modes) a method of its own takes the place of both below: bounded_modes_dim.c.
  */
 #ifndef SK_LINALG_BOUNDED_H
 #define SK_LINALG_BOUNDED_H

@@ -296,6 +296,8 @@ static input start_problem(work *w)
     frexp(largest, &exponent);
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
+    if (w->team.thread == 0)
+        solver->scale = w->scale;
     SK_EACH_OWN_BLOCK(block, share)
     poisson->operations->scale(bound->f + (size_t)block * SK_BLOCK_CELLS, w->scale);
 

@@ -21,6 +21,8 @@ void SK_DIM(sk_bounded_destroy)(sk_bounded_solver *solver)
     if (!solver)
         return;
     SK_DIM(sk_poisson_destroy)(solver->poisson);
+    SK_DIM(sk_poisson_destroy)(solver->free_cells);
+    sk_release(solver->memory, solver->newton_memory.data);
     sk_release(solver->memory, solver->flat_memory.data);
     sk_release(solver->memory, solver->last_memory.data);
     sk_release(solver->memory, solver->partial_memory.data);
@@ -37,6 +39,9 @@ selkie_code SK_DIM(sk_bounded_solve)(sk_bounded_solver *solver, const sk_bounded
     solver->part.operations = solver->poisson->multigrid.operations;
     solver->operations = options->backend == SK_BACKEND_PLAIN ? &SK_DIM(sk_bounded_operations_plain)
                                                               : &SK_DIM(sk_bounded_operations_tuned);
+    const sk_poisson_modes *modes = system->poisson.modes;
+    if (modes && modes->body_count > 0 && modes->entry_count > 0)
+        return SK_DIM(sk_bounded_solve_modes)(solver, system, options, report, error);
     if (options->method == SK_BOUNDED_ACTIVE_SET)
         return SK_DIM(sk_bounded_solve_active)(solver, system, options, report, error);
     return SK_DIM(sk_bounded_solve_flat)(solver, system, options, report, error);

@@ -63,6 +63,10 @@ struct sk_bounded_solver {
     double *partial[3];
     uint8_t *mark;
     uint8_t *skip; /* [components] closed components with a held cell: these are regular */
+    float scale;   /* of bound[0].f: scaled right side = the caller's right side times this */
+    /* With rigid bodies. */
+    sk_poisson_solver *free_cells; /* the steps of Newton's method; NULL until a system has bodies */
+    sk_scratch newton_memory;
     /* MPRGP */
     sk_scratch flat_memory, last_memory;
     int last_count;           /* blocks of the last solve */
@@ -79,6 +83,11 @@ selkie_code SK_DIM(sk_bounded_solve_flat)(sk_bounded_solver *solver, const sk_bo
 selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_bounded_system *system,
                                             const sk_bounded_options *options, sk_bounded_report *report,
                                             selkie_error *error);
+
+/* --- bounded_modes_dim.c: systems with rigid bodies --- */
+selkie_code SK_DIM(sk_bounded_solve_modes)(sk_bounded_solver *solver, const sk_bounded_system *system,
+                                           const sk_bounded_options *options, sk_bounded_report *report,
+                                           selkie_error *error);
 
 /* --- bounded_levels_dim.c: reading and memory --- */
 selkie_code SK_DIM(sk_bounded_set_up)(sk_bounded_solver *solver, const sk_bounded_system *system, int threads,

@@ -37,6 +37,8 @@ typedef struct sk_poisson_modes {
     size_t entry_count;
     const sk_poisson_mode_entry *entries;
     const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES]; /* [body_count] R, symmetric */
+    const double (
+        *velocity)[SK_POISSON_MODES]; /* [body_count] m/s before the solve, for callers; rotations at a cell */
 } sk_poisson_modes;
 
 typedef struct sk_poisson_system {

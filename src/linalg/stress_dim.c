@@ -1,17 +1,32 @@
 /* Conjugate gradients and the multigrid cycle of the stress solver: see stress.h. */
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/timer.h"
+#include "linalg/multigrid.h"
 #include "linalg/stress_solver.h"
 
 enum {
     SMOOTHINGS = 2,   /* sweeps before and after the coarse correction, on the finest level */
     MORE = 1,         /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
     LAST_SWEEPS = 12, /* symmetric sweeps on the coarsest level */
-    FEW_ROWS = 2048,  /* rows for which one thread is fastest */
+    FEW_ROWS = 8192,  /* rows of a level for which one thread is fastest */
     CHUNK = 4096      /* unknowns of a partial sum */
 };
+
+/* The share of a thread in [first, last), in whole units. */
+typedef struct share {
+    int32_t first, last;
+} share;
+
+static inline share share_of(int32_t first, int32_t last, int32_t unit, sk_team team)
+{
+    const int64_t units = (last - first + unit - 1) / unit;
+    const int64_t begin = first + units * team.thread / team.threads * unit;
+    const int64_t end = first + units * (team.thread + 1) / team.threads * unit;
+    return (share){(int32_t)begin, (int32_t)(end < last ? end : last)};
+}
 
 /* --- The cycle --- */
 
@@ -104,9 +119,6 @@ static inline __attribute__((always_inline)) void work_on_groups(const sk_stress
     }
 }
 
-/* Rows of groups that one thread takes at once. */
-enum { GROUP_ROWS = 64 * SK_STRESS_GROUP };
-
 /* The rows of groups [begin, end) of one kind: for each the compiler resolves which neighbours lie beyond the row. */
 static inline __attribute__((always_inline)) void work_on_kind(const sk_stress_level *level, const colour_rows *rows,
                                                                int32_t begin, int32_t end, int odd, row_work work)
@@ -121,72 +133,97 @@ static inline __attribute__((always_inline)) void work_on_kind(const sk_stress_l
         work_on_groups(level, rows, begin, end, 0, 0, work);
 }
 
-static inline int32_t least(int32_t a, int32_t b)
+/* A thread's rows of a colour: groups with an even and an odd first x, singles; places in `own_row` of the uneven rows
+ * in its groups, which must follow the groups, and of others. */
+typedef struct colour_share {
+    share groups[2], singles, own[3];
+} colour_share;
+
+/* The uneven rows of a colour with numbers in [first, last). */
+static share own_between(const sk_stress_level *level, const sk_stress_colour *colour, int32_t first, int32_t last)
 {
-    return a < b ? a : b;
+    const int32_t ends[2] = {first, last};
+    int32_t found[2];
+    for (int n = 0; n < 2; n++) {
+        int32_t low = colour->own_first, high = colour->own_last;
+        while (low < high) {
+            const int32_t middle = low + (high - low) / 2;
+            if (level->own_row[middle] < ends[n])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        found[n] = low;
+    }
+    return (share){found[0], found[1]};
 }
 
-/* All rows of a colour; called by each thread of a team. Rows of a colour are no neighbours, so their order is free. */
+static colour_share share_colour(const sk_stress_level *level, const sk_stress_colour *colour, sk_team team)
+{
+    colour_share mine = {.groups = {share_of(colour->first, colour->odd_groups, SK_STRESS_GROUP, team),
+                                    share_of(colour->odd_groups, colour->singles, SK_STRESS_GROUP, team)},
+                         .singles = share_of(colour->singles, colour->uneven, 1, team)};
+    mine.own[2] = (share){colour->own_first, colour->own_last};
+    if (team.threads == 1)
+        return mine;
+    for (int odd = 0; odd < 2; odd++)
+        mine.own[odd] = own_between(level, colour, mine.groups[odd].first, mine.groups[odd].last);
+    const share rest = own_between(level, colour, colour->uneven, colour->last);
+    mine.own[2] = share_of(rest.first, rest.last, 1, team);
+    return mine;
+}
+
+/* A thread's share of a colour. Uneven rows in groups are done once more. */
 static inline __attribute__((always_inline)) void work_on_colour(const sk_stress_level *level, const colour_rows *rows,
-                                                                 row_work work)
+                                                                 row_work work, sk_team team)
 {
     const sk_stress_colour *colour = &rows->colour;
+    const colour_share mine = share_colour(level, colour, team);
     const float *x = level->x, inverse = 1.0f / rows->diagonal;
-#pragma omp for schedule(static) nowait
-    for (int32_t i = colour->first; i < colour->odd_groups; i += GROUP_ROWS)
-        work_on_kind(level, rows, i, least(i + GROUP_ROWS, colour->odd_groups), 0, work);
-#pragma omp for schedule(static) nowait
-    for (int32_t i = colour->singles; i < colour->uneven; i++) {
+    for (int odd = 0; odd < 2; odd++)
+        work_on_kind(level, rows, mine.groups[odd].first, mine.groups[odd].last, odd, work);
+    for (int32_t i = mine.singles.first; i < mine.singles.last; i++) {
         const float sum = neighbour_sum(rows->shared, single_columns(level, colour, i), x);
         finish_row(level, i, rows->diagonal, inverse, sum, work);
     }
-#pragma omp for schedule(static)
-    for (int32_t i = colour->odd_groups; i < colour->singles; i += GROUP_ROWS)
-        work_on_kind(level, rows, i, least(i + GROUP_ROWS, colour->singles), 1, work);
-
-        /* Uneven rows, those in groups once more. */
-#pragma omp for schedule(static)
-    for (int32_t n = colour->own_first; n < colour->own_last; n++) {
-        const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
-        const int32_t i = level->own_row[n];
-        finish_row(level, i, level->diagonal[i], level->inverse[i],
-                   neighbour_sum(level->coefficient + entry, level->own_column + entry, x), work);
-    }
+    for (int kind = 0; kind < 3; kind++)
+        for (int32_t n = mine.own[kind].first; n < mine.own[kind].last; n++) {
+            const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+            const int32_t i = level->own_row[n];
+            finish_row(level, i, level->diagonal[i], level->inverse[i],
+                       neighbour_sum(level->coefficient + entry, level->own_column + entry, x), work);
+        }
 }
 
 /* The order of a Gauss-Seidel sweep over the colours. The first sweep of a cycle starts from x = 0. */
 typedef enum sweep { SWEEP_FROM_ZERO, SWEEP_FORWARD, SWEEP_BACKWARD } sweep;
 
-static void smooth_colour(const sk_stress_level *level, const colour_rows *rows, int threads)
-{
-    (void)threads; /* in builds without OpenMP */
-#pragma omp parallel num_threads(threads) if (rows->colour.last - rows->colour.first > FEW_ROWS)
-    work_on_colour(level, rows, WORK_SMOOTH);
-}
-
-static void smooth(const sk_stress_level *level, int threads, sweep kind)
+/* Rows of a colour are no neighbours, so their order is free. */
+static void smooth(const sk_stress_level *level, sk_team team, sweep kind)
 {
     for (int n = 0; n < SK_STRESS_COLOURS; n++) {
         const colour_rows rows = rows_of_colour(level, kind == SWEEP_BACKWARD ? SK_STRESS_COLOURS - 1 - n : n);
-        if (n > 0 || kind != SWEEP_FROM_ZERO)
-            smooth_colour(level, &rows, threads);
-        else /* all neighbours are 0 */
-            for (int32_t i = rows.colour.first; i < rows.colour.last; i++)
+        if (n > 0 || kind != SWEEP_FROM_ZERO) {
+            work_on_colour(level, &rows, WORK_SMOOTH, team);
+        } else { /* all neighbours are 0 */
+            const share mine = share_of(rows.colour.first, rows.colour.last, 1, team);
+            for (int32_t i = mine.first; i < mine.last; i++)
                 level->x[i] = level->inverse[i] * level->b[i];
+        }
+        sk_team_wait(team);
     }
 }
 
 /* The residual after a forward sweep. It is 0 in the last colour, whose rows the sweep has just solved. */
-static void find_residual(const sk_stress_level *level, int threads)
+static void find_residual(const sk_stress_level *level, sk_team team)
 {
-    (void)threads; /* in builds without OpenMP */
-#pragma omp parallel num_threads(threads) if (level->count > FEW_ROWS)
     for (int k = 0; k + 1 < SK_STRESS_COLOURS; k++) {
         const colour_rows rows = rows_of_colour(level, k);
-        work_on_colour(level, &rows, WORK_RESIDUAL);
+        work_on_colour(level, &rows, WORK_RESIDUAL, team);
     }
-    const int32_t last = level->colour[SK_STRESS_COLOURS - 1].first;
-    memset(level->residual + last, 0, (size_t)(level->count - last) * sizeof *level->residual);
+    const share last = share_of(level->colour[SK_STRESS_COLOURS - 1].first, level->count, 1, team);
+    memset(level->residual + last.first, 0, (size_t)(last.last - last.first) * sizeof *level->residual);
+    sk_team_wait(team);
 }
 
 /* Weights of the transposed interpolation to a coarse face across an axis, over the number of fine faces of a coarse
@@ -202,13 +239,13 @@ static void child_weights(int axis, float weight[SK_STRESS_CHILDREN])
                 weight[n] = (SELKIE_DIM == 2 ? 1.0f : z[c]) * y[b] * x[a];
 }
 
-static void restrict_residual(const sk_stress_level *fine, const sk_stress_level *coarse, int threads)
+static void restrict_residual(const sk_stress_level *fine, const sk_stress_level *coarse, sk_team team)
 {
     float weights[SELKIE_DIM][SK_STRESS_CHILDREN];
     for (int a = 0; a < SELKIE_DIM; a++)
         child_weights(a, weights[a]);
-#pragma omp parallel for num_threads(threads) schedule(static) if (coarse->count > FEW_ROWS / 4)
-    for (int32_t i = 0; i < coarse->count; i++) {
+    const share mine = share_of(0, coarse->count, 1, team);
+    for (int32_t i = mine.first; i < mine.last; i++) {
         /* Four chains of sums: one would wait for each sum. */
         const int32_t *child = fine->child + (size_t)i * SK_STRESS_CHILDREN;
         const float *weight = weights[fine->coarse_axis[i]];
@@ -219,16 +256,17 @@ static void restrict_residual(const sk_stress_level *fine, const sk_stress_level
         coarse->b[i] = sum[0] + sum[1] + (sum[2] + sum[3]);
         coarse->x[i] = 0.0f;
     }
+    sk_team_wait(team);
 }
 
-static void add_correction(const sk_stress_level *fine, const sk_stress_level *coarse, int threads)
+static void add_correction(const sk_stress_level *fine, const sk_stress_level *coarse, sk_team team)
 {
     float weights[3 * 8][SK_STRESS_PARENTS];
     for (int kind = 0; kind < 8 * SELKIE_DIM; kind++)
         for (int p = 0; p < SK_STRESS_PARENTS; p++)
             weights[kind][p] = sk_stress_parent_weight(kind / 8, kind % 8, p);
-#pragma omp parallel for num_threads(threads) schedule(static) if (fine->count > FEW_ROWS)
-    for (int32_t i = 0; i < fine->count; i++) {
+    const share mine = share_of(0, fine->count, 1, team);
+    for (int32_t i = mine.first; i < mine.last; i++) {
         const int32_t *parent = fine->parent + (size_t)i * SK_STRESS_PARENTS;
         const float *weight = weights[fine->kind[i]];
         float sum = 0.0f;
@@ -236,6 +274,7 @@ static void add_correction(const sk_stress_level *fine, const sk_stress_level *c
             sum += weight[p] * coarse->x[parent[p]];
         fine->x[i] += sum;
     }
+    sk_team_wait(team);
 }
 
 /* x = (L L^T)^-1 b. */
@@ -258,55 +297,83 @@ static void solve_directly(const sk_stress_level *level, const double *factor)
     }
 }
 
-/* A symmetric V cycle for A x = b from x = 0. The sweeps after the correction run backwards. */
-static void cycle(const sk_stress_hierarchy *hierarchy, int at)
+/* A symmetric V cycle for A x = b from x = 0. The sweeps after the correction run backwards. Small levels are left to
+ * one thread. */
+static void cycle(const sk_stress_hierarchy *hierarchy, int at, sk_team team)
 {
     const sk_stress_level *level = &hierarchy->levels[at];
-    const int threads = hierarchy->threads;
+    if (team.threads > 1 && level->count <= FEW_ROWS) {
+        if (team.thread == 0)
+            cycle(hierarchy, at, (sk_team){0, 1, NULL});
+        sk_team_wait(team);
+        return;
+    }
     if (at + 1 == hierarchy->count && hierarchy->factor) {
-        solve_directly(level, hierarchy->factor);
+        if (team.thread == 0)
+            solve_directly(level, hierarchy->factor);
+        sk_team_wait(team);
         return;
     }
     if (at + 1 == hierarchy->count) {
         for (int n = 0; n < LAST_SWEEPS; n++) {
-            smooth(level, threads, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
-            smooth(level, threads, SWEEP_BACKWARD);
+            smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
+            smooth(level, team, SWEEP_BACKWARD);
         }
         return;
     }
     const int sweeps = at ? SMOOTHINGS + MORE : SMOOTHINGS;
     for (int n = 0; n < sweeps; n++)
-        smooth(level, threads, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
-    find_residual(level, threads);
-    restrict_residual(level, level + 1, threads);
-    cycle(hierarchy, at + 1);
-    add_correction(level, level + 1, threads);
+        smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
+    find_residual(level, team);
+    restrict_residual(level, level + 1, team);
+    cycle(hierarchy, at + 1, team);
+    add_correction(level, level + 1, team);
     for (int n = 0; n < sweeps; n++)
-        smooth(level, threads, SWEEP_BACKWARD);
+        smooth(level, team, SWEEP_BACKWARD);
 }
 
 /* --- Conjugate gradients --- */
 
 typedef struct vectors {
     double *x, *r, *p, *q; /* [count + 1]; the last stays 0, and a value before the first */
-    double *partial;
+    double *partial[3];    /* sums of chunks; three, so that a thread may begin one while others read the last */
 } vectors;
 
-static double dot(const sk_stress_hierarchy *hierarchy, const double *a, const double *b, double *partial)
+/* What a thread does in a solve. */
+typedef struct solve_work {
+    const sk_stress_hierarchy *hierarchy;
+    const vectors *v;
+    sk_team team;
+    share chunks; /* of this thread */
+} solve_work;
+
+static inline share rows_of_chunk(const solve_work *w, int32_t chunk)
 {
-    const int32_t count = hierarchy->levels[0].count, chunks = (count + CHUNK - 1) / CHUNK;
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-    for (int32_t c = 0; c < chunks; c++) {
-        const int32_t last = count - c * CHUNK < CHUNK ? count : (c + 1) * CHUNK;
-        double sum = 0.0;
-        for (int32_t i = c * CHUNK; i < last; i++)
-            sum += a[i] * b[i];
-        partial[c] = sum;
-    }
+    const int32_t count = w->hierarchy->levels[0].count, first = chunk * CHUNK;
+    return (share){first, count - first < CHUNK ? count : first + CHUNK};
+}
+
+/* The total of the chunks' sums, the same in each thread. */
+static double add_chunks(const solve_work *w, const double *partial)
+{
+    const int32_t chunks = (w->hierarchy->levels[0].count + CHUNK - 1) / CHUNK;
     double total = 0.0;
+    sk_team_wait(w->team);
     for (int32_t c = 0; c < chunks; c++)
         total += partial[c];
     return total;
+}
+
+static double dot(const solve_work *w, const double *a, const double *b, double *partial)
+{
+    for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
+        const share rows = rows_of_chunk(w, c);
+        double sum = 0.0;
+        for (int32_t i = rows.first; i < rows.last; i++)
+            sum += a[i] * b[i];
+        partial[c] = sum;
+    }
+    return add_chunks(w, partial);
 }
 
 static inline __attribute__((always_inline)) double double_sum(const float *coefficient, const int32_t *column,
@@ -350,96 +417,123 @@ static inline __attribute__((always_inline)) void multiply_groups(const sk_stres
     }
 }
 
-static void multiply_colour(const sk_stress_level *level, const colour_rows *rows, const double *x, double *result)
+static void multiply_colour(const sk_stress_level *level, const colour_rows *rows, const double *x, double *result,
+                            sk_team team)
 {
     const sk_stress_colour *colour = &rows->colour;
-#pragma omp for schedule(static) nowait
-    for (int32_t i = colour->first; i < colour->odd_groups; i += GROUP_ROWS) {
-        const int32_t end = least(i + GROUP_ROWS, colour->odd_groups);
-        if (rows->across_x)
-            multiply_groups(level, rows, i, end, 1, 0, x, result);
-        else
-            multiply_groups(level, rows, i, end, 0, 0, x, result);
+    const colour_share mine = share_colour(level, colour, team);
+    const share even = mine.groups[0], odd = mine.groups[1];
+    if (rows->across_x) {
+        multiply_groups(level, rows, even.first, even.last, 1, 0, x, result);
+        multiply_groups(level, rows, odd.first, odd.last, 1, 1, x, result);
+    } else {
+        multiply_groups(level, rows, even.first, even.last, 0, 0, x, result);
+        multiply_groups(level, rows, odd.first, odd.last, 0, 1, x, result);
     }
-#pragma omp for schedule(static) nowait
-    for (int32_t i = colour->singles; i < colour->uneven; i++)
+    for (int32_t i = mine.singles.first; i < mine.singles.last; i++)
         result[i] = (double)rows->diagonal * x[i] + double_sum(rows->shared, single_columns(level, colour, i), x);
-#pragma omp for schedule(static)
-    for (int32_t i = colour->odd_groups; i < colour->singles; i += GROUP_ROWS) {
-        const int32_t end = least(i + GROUP_ROWS, colour->singles);
-        if (rows->across_x)
-            multiply_groups(level, rows, i, end, 1, 1, x, result);
-        else
-            multiply_groups(level, rows, i, end, 0, 1, x, result);
-    }
-#pragma omp for schedule(static)
-    for (int32_t n = colour->own_first; n < colour->own_last; n++) {
-        const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
-        const int32_t i = level->own_row[n];
-        result[i] =
-            (double)level->diagonal[i] * x[i] + double_sum(level->coefficient + entry, level->own_column + entry, x);
-    }
+    for (int kind = 0; kind < 3; kind++)
+        for (int32_t n = mine.own[kind].first; n < mine.own[kind].last; n++) {
+            const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+            const int32_t i = level->own_row[n];
+            result[i] = (double)level->diagonal[i] * x[i] +
+                        double_sum(level->coefficient + entry, level->own_column + entry, x);
+        }
 }
 
-static void multiply(const sk_stress_hierarchy *hierarchy, const double *x, double *result)
+static void multiply(const solve_work *w, const double *x, double *result)
 {
-    const sk_stress_level *level = &hierarchy->levels[0];
-#pragma omp parallel num_threads(hierarchy->threads)
+    const sk_stress_level *level = &w->hierarchy->levels[0];
     for (int k = 0; k < SK_STRESS_COLOURS; k++) {
         const colour_rows rows = rows_of_colour(level, k);
-        multiply_colour(level, &rows, x, result);
+        multiply_colour(level, &rows, x, result, w->team);
     }
+    sk_team_wait(w->team);
 }
 
-/* q = one cycle for the residual. Scaled to 1, so that single precision neither overflows nor loses small values. */
-static void precondition(const sk_stress_hierarchy *hierarchy, const double *r, double scale, double *q)
+/* q = one cycle for r. Returns r q. Scaled to 1, so that single precision neither overflows nor loses small values. */
+static double precondition(const solve_work *w, double scale)
 {
-    const sk_stress_level *level = &hierarchy->levels[0];
-    const int32_t count = level->count;
-    const double up = scale > 0.0 ? 1.0 / scale : 0.0;
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-    for (int32_t i = 0; i < count; i++) {
+    const sk_stress_level *level = &w->hierarchy->levels[0];
+    const double *r = w->v->r, up = scale > 0.0 ? 1.0 / scale : 0.0;
+    double *q = w->v->q;
+    const share mine = share_of(0, level->count, CHUNK, w->team);
+    for (int32_t i = mine.first; i < mine.last; i++) {
         level->b[i] = (float)(r[i] * up);
         level->x[i] = 0.0f;
     }
-    cycle(hierarchy, 0);
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-    for (int32_t i = 0; i < count; i++)
-        q[i] = (double)level->x[i] * scale;
+    sk_team_wait(w->team);
+    cycle(w->hierarchy, 0, w->team);
+    for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
+        const share rows = rows_of_chunk(w, c);
+        double sum = 0.0;
+        for (int32_t i = rows.first; i < rows.last; i++) {
+            q[i] = (double)level->x[i] * scale;
+            sum += r[i] * q[i];
+        }
+        w->v->partial[0][c] = sum;
+    }
+    return add_chunks(w, w->v->partial[0]);
 }
 
-/* Solves for x to a tolerance. r holds the right side. */
-static void solve(const sk_stress_hierarchy *hierarchy, vectors *v, const sk_stress_options *options, double tolerance,
-                  sk_stress_report *report)
+/* x += alpha p, r -= alpha q. Returns the size of r. */
+static double advance(const solve_work *w, double alpha, const double *p, double *x)
+{
+    double *r = w->v->r;
+    const double *q = w->v->q;
+    for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
+        const share rows = rows_of_chunk(w, c);
+        double sum = 0.0;
+        for (int32_t i = rows.first; i < rows.last; i++) {
+            x[i] += p ? alpha * p[i] : 0.0;
+            r[i] -= alpha * q[i];
+            sum += r[i] * r[i];
+        }
+        w->v->partial[1][c] = sum;
+    }
+    return sqrt(add_chunks(w, w->v->partial[1]));
+}
+
+/* Solves for x to a tolerance. r holds the right side. All threads take the same decisions; one of them reports. */
+static void iterate(const solve_work *w, int max_iterations, double tolerance, sk_stress_report *report)
+{
+    const vectors *v = w->v;
+    const double size = sqrt(dot(w, v->r, v->r, v->partial[2]));
+    multiply(w, v->x, v->q);
+    double norm = advance(w, 1.0, NULL, v->x), energy = 0.0;
+    for (int iteration = 0;; iteration++) {
+        const double residual = size > 0.0 ? norm / size : 0.0;
+        const int converged = residual <= tolerance;
+        if (w->team.thread == 0) {
+            report->residual = residual;
+            report->converged = converged;
+            report->iterations = iteration > report->iterations ? iteration : report->iterations;
+        }
+        if (converged || iteration >= max_iterations || !isfinite(norm))
+            return;
+        const double now = precondition(w, norm), beta = energy > 0.0 ? now / energy : 0.0;
+        const share mine = share_of(0, w->hierarchy->levels[0].count, CHUNK, w->team);
+        for (int32_t i = mine.first; i < mine.last; i++)
+            v->p[i] = v->q[i] + beta * v->p[i];
+        sk_team_wait(w->team);
+        multiply(w, v->p, v->q);
+        const double alpha = now / dot(w, v->p, v->q, v->partial[2]);
+        norm = advance(w, alpha, v->p, v->x);
+        energy = now;
+    }
+}
+
+static void solve(const sk_stress_hierarchy *hierarchy, const vectors *v, const sk_stress_options *options,
+                  double tolerance, sk_stress_report *report)
 {
     const int32_t count = hierarchy->levels[0].count;
-    const double size = sqrt(dot(hierarchy, v->r, v->r, v->partial));
-    multiply(hierarchy, v->x, v->q);
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-    for (int32_t i = 0; i < count; i++)
-        v->r[i] -= v->q[i];
-
-    double norm = sqrt(dot(hierarchy, v->r, v->r, v->partial)), energy = 0.0;
-    for (int iteration = 0;; iteration++) {
-        report->residual = size > 0.0 ? norm / size : 0.0;
-        report->converged = report->residual <= tolerance;
-        report->iterations = iteration > report->iterations ? iteration : report->iterations;
-        if (report->converged || iteration >= options->max_iterations || !isfinite(norm))
-            return;
-        precondition(hierarchy, v->r, norm, v->q);
-        const double now = dot(hierarchy, v->r, v->q, v->partial), beta = energy > 0.0 ? now / energy : 0.0;
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-        for (int32_t i = 0; i < count; i++)
-            v->p[i] = v->q[i] + beta * v->p[i];
-        multiply(hierarchy, v->p, v->q);
-        const double alpha = now / dot(hierarchy, v->p, v->q, v->partial);
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-        for (int32_t i = 0; i < count; i++) {
-            v->x[i] += alpha * v->p[i];
-            v->r[i] -= alpha * v->q[i];
-        }
-        energy = now;
-        norm = sqrt(dot(hierarchy, v->r, v->r, v->partial));
+    const int threads = count > FEW_ROWS ? hierarchy->threads : 1;
+    sk_barrier barrier = {0, 0};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        solve_work w = {hierarchy, v, {omp_get_thread_num(), omp_get_num_threads(), &barrier}, {0, 0}};
+        w.chunks = share_of(0, (count + CHUNK - 1) / CHUNK, 1, w.team);
+        iterate(&w, options->max_iterations, tolerance, report);
     }
 }
 
@@ -450,24 +544,48 @@ static double given_beside(const sk_stress_system *system, const sk_stress_level
                            int a, int32_t row)
 {
     size_t places[SK_STRESS_NEIGHBOURS];
-    const float *coefficient = NULL;
+    const float *coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, row), row);
     double sum = 0.0;
     sk_stress_places(level->neighbours, block, at, a, places);
     for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
         const int component = sk_stress_component(a, m);
-        if (!system->fixed[component][places[m]])
-            continue;
-        if (!coefficient)
-            coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, row), row);
-        sum += (double)coefficient[m] * (double)system->velocity[component][places[m]];
+        if (system->fixed[component][places[m]])
+            sum += (double)coefficient[m] * (double)system->velocity[component][places[m]];
     }
     return sum;
+}
+
+/* 1 = a cell, or one of those around it, has a given face. */
+typedef struct given_cells {
+    uint8_t around[SK_BLOCK_CELLS];
+} given_cells;
+
+/* Marks the cells of a block with a given face in or beside them. */
+static void mark_given(const sk_stress_system *system, const sk_stress_level *level, int block, given_cells *given)
+{
+    const int low = level->near_given[block] ? -1 : SK_BLOCK_N + 1;
+    memset(given, 0, sizeof *given);
+    for (int k = SELKIE_DIM == 3 ? low : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
+        for (int j = low; j <= SK_BLOCK_N; j++)
+            for (int i = low; i <= SK_BLOCK_N; i++) {
+                const size_t place = sk_stress_place(level->neighbours, block, (const int[3]){i, j, k});
+                int any = 0;
+                for (int a = 0; a < SELKIE_DIM; a++)
+                    any |= system->fixed[a][place];
+                for (int n = 0; n < SK_NEIGHBOURS && any; n++) {
+                    const int x = i + n % 3 - 1, y = j + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? k + n / 9 - 1 : 0;
+                    if (((x | y | z) & ~SK_BLOCK_MASK) == 0)
+                        given->around[x | y << SK_BLOCK_LOG | z << 2 * SK_BLOCK_LOG] = 1;
+                }
+            }
 }
 
 /* The right side of a block's rows into r, the start into x. */
 static void load_block(const sk_stress_system *system, const sk_stress_level *level, const float *source, int block,
                        vectors *v)
 {
+    given_cells given;
+    mark_given(system, level, block, &given);
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
@@ -480,7 +598,7 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
             /* Given velocities beside the face, and the source of the cells beside it. */
             int at[3];
             sk_stress_cell(c, at);
-            if (level->near_given[block])
+            if (given.around[c])
                 right -= given_beside(system, level, block, at, a, number);
             at[a]--;
             if (source)
@@ -569,8 +687,8 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         memset(*pieces[n], 0, ((size_t)level->count + 2) * sizeof(double));
         ++*pieces[n];
     }
-    SK_TRY(sk_arena_take(options->arena, ((size_t)level->count / CHUNK + 1) * sizeof(double), "viscosity",
-                         (void **)&v.partial, error));
+    for (int n = 0; n < 3; n++)
+        SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
     float *source = NULL;
     const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
     if (options->passes > 1 && system->bulk) {
@@ -591,7 +709,7 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         for (int b = 1; b < system->block_count; b++)
             load_block(system, level, source, b, &v);
         /* Passes before the last one only estimate the source. */
-        const double looser = pass + 1 < passes ? 100.0 : 1.0;
+        const double looser = pass + 1 < passes ? 1000.0 : 1.0;
         solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), report);
         if (!report->converged)
             break;

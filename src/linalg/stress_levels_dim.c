@@ -60,9 +60,36 @@ static int is_near_period(int32_t block, int32_t period)
     return block >= -1 && block * SK_BLOCK_N <= period + 1;
 }
 
-/* The coarse blocks that the kernels of a fine block's weights reach: two fine cells beyond it. Along an axis with a
- * period (coarse cells), also those that its images reach. */
-static void add_coarse_blocks(block_table *table, const int32_t fine[4], const int32_t period[3])
+/* The cells of a block with mass or stress: first and last along each axis; last < first if there are none. */
+typedef struct extent {
+    int first[3], last[3];
+} extent;
+
+static extent extent_of(const sk_stress_level *level, int block)
+{
+    extent e = {{SK_BLOCK_N, SK_BLOCK_N, SELKIE_DIM == 3 ? SK_BLOCK_N : 0}, {-1, -1, SELKIE_DIM == 3 ? -1 : 0}};
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        float weight = level->bulk ? level->bulk[here] : 0.0f;
+        int at[3];
+        for (int d = 0; d < 3; d++) {
+            weight += d < SELKIE_DIM ? level->mass[d][here] + level->normal[d][here] : 0.0f;
+            weight += level->shear[d] && (SELKIE_DIM == 3 || d == 2) ? level->shear[d][here] : 0.0f;
+        }
+        if (!(weight > 0.0f))
+            continue;
+        sk_stress_cell(c, at);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            e.first[d] = at[d] < e.first[d] ? at[d] : e.first[d];
+            e.last[d] = at[d] > e.last[d] ? at[d] : e.last[d];
+        }
+    }
+    return e;
+}
+
+/* The coarse blocks that the weights of a fine block reach, and the faces beside them: two fine cells before its
+ * liquid, three after it. Along an axis with a period (coarse cells), also those that its images reach. */
+static void add_coarse_blocks(block_table *table, const int32_t fine[4], const extent *liquid, const int32_t period[3])
 {
     int32_t first[3] = {0, 0, 0}, last[3] = {0, 0, 0}, images[3] = {0, 0, 0}, image[3];
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -72,8 +99,8 @@ static void add_coarse_blocks(block_table *table, const int32_t fine[4], const i
             for (image[0] = -images[0]; image[0] <= images[0]; image[0]++) {
                 for (int d = 0; d < SELKIE_DIM; d++) {
                     const int32_t low = fine[d] * SK_BLOCK_N + 2 * image[d] * period[d];
-                    first[d] = (low - 2) >> (SK_BLOCK_LOG + 1);
-                    last[d] = (low + SK_BLOCK_N + 1) >> (SK_BLOCK_LOG + 1);
+                    first[d] = (low + liquid->first[d] - 2) >> (SK_BLOCK_LOG + 1);
+                    last[d] = (low + liquid->last[d] + 3) >> (SK_BLOCK_LOG + 1);
                 }
                 for (int32_t z = first[2]; z <= last[2]; z++)
                     for (int32_t y = first[1]; y <= last[1]; y++)
@@ -156,11 +183,14 @@ enum {
     AROUND_VALUES = AROUND * AROUND * AROUND_Z
 };
 
-static void load_around(const fine_blocks *under, const float *field, float values[AROUND_VALUES])
+/* Copies values of four bytes. */
+static void load_around(const fine_blocks *under, const void *from, void *to)
 {
+    const uint32_t *field = from;
+    uint32_t *values = to;
     for (int k = 0; k < AROUND_Z; k++)
         for (int j = 0; j < AROUND; j++) {
-            float *row = values + AROUND * (j + AROUND * k);
+            uint32_t *row = values + AROUND * (j + AROUND * k);
             const int at[3] = {-1, j - 1, SELKIE_DIM == 3 ? k - 1 : 0};
             row[0] = field[fine_place(under, at)];
             for (int n = 0; n < 2; n++)
@@ -172,25 +202,43 @@ static void load_around(const fine_blocks *under, const float *field, float valu
         }
 }
 
+/* The mean of `count` values, `stride` apart; called with constants. */
+static inline __attribute__((always_inline)) float mean_of(const float *value, int stride, const float *weight,
+                                                           int count)
+{
+    float sum = 0.0f;
+    for (int n = 0; n < count; n++)
+        sum += weight[n] * value[n * stride];
+    return sum;
+}
+
+/* Means along axis d for a row of `width` values along x. */
+static inline __attribute__((always_inline)) void mean_row(const float *from, int step, int stride, int width,
+                                                           sk_stress_mean mean, float *to)
+{
+    float weight[4];
+    int first;
+    const int count = sk_stress_mean_weights(mean, &first, weight);
+    for (int i = 0; i < width; i++)
+        to[i] = mean_of(from + step * i + (first + 1) * stride, stride, weight, count);
+}
+
 /* Means along one axis, from `from` with `extent` values along the axes to `to` with a block's width along axis d. */
 static void take_means(const float *from, int d, sk_stress_mean mean, int extent[3], float *to)
 {
-    float weight[4];
-    int first, before[3] = {extent[0], extent[1], extent[2]};
-    const int count = sk_stress_mean_weights(mean, &first, weight);
-    const int stride = d == 0 ? 1 : d == 1 ? before[0] : before[0] * before[1];
+    const int before[3] = {extent[0], extent[1], extent[2]};
+    const int stride = d == 0 ? 1 : d == 1 ? before[0] : before[0] * before[1], step = d == 0 ? 2 : 1;
     extent[d] = SK_BLOCK_N;
     for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++)
-            for (int i = 0; i < extent[0]; i++) {
-                const int at[3] = {d == 0 ? 2 * i + first + 1 : i, d == 1 ? 2 * j + first + 1 : j,
-                                   d == 2 ? 2 * k + first + 1 : k};
-                const float *value = from + at[0] + before[0] * (at[1] + before[1] * at[2]);
-                float sum = 0.0f;
-                for (int n = 0; n < count; n++)
-                    sum += weight[n] * value[n * stride];
-                to[i + extent[0] * (j + extent[1] * k)] = sum;
-            }
+        for (int j = 0; j < extent[1]; j++, to += extent[0]) {
+            const float *row = from + before[0] * ((d == 1 ? 2 : 1) * j + before[1] * (d == 2 ? 2 : 1) * k);
+            if (mean == SK_STRESS_MEAN_ACROSS)
+                mean_row(row, step, stride, extent[0], SK_STRESS_MEAN_ACROSS, to);
+            else if (mean == SK_STRESS_MEAN_ALONG)
+                mean_row(row, step, stride, extent[0], SK_STRESS_MEAN_ALONG, to);
+            else
+                mean_row(row, step, stride, extent[0], SK_STRESS_MEAN_NODE, to);
+        }
 }
 
 /* The means of a fine field over a coarse block, times `scale`. The last axis goes first: its sums run along rows. */
@@ -282,56 +330,87 @@ static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under,
 
 /* --- Transfers --- */
 
-/* Parents of the unknowns of a coarse block's fine cells. */
-static void find_parents(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
-                         int block)
+/* The numbers of a component around a coarse block: of the fine level, as in load_around(), and of the coarse level
+ * with one cell on each side. */
+enum { BESIDE = SK_BLOCK_N + 2, BESIDE_Z = SELKIE_DIM == 3 ? BESIDE : 1 };
+typedef struct transfer_tiles {
+    int32_t fine[AROUND_VALUES], coarse[BESIDE * BESIDE * BESIDE_Z];
+} transfer_tiles;
+
+static inline int around_place(int x, int y, int z)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int n = 0; n < SK_BLOCK_CELLS << SELKIE_DIM; n++) {
-            const int size = 2 * SK_BLOCK_N;
-            const int at[3] = {n % size, n / size % size, SELKIE_DIM == 3 ? n / (size * size) : 0};
-            const int32_t number = fine->index[a][fine_place(under, at)];
-            const int above[3] = {at[0] >> 1, at[1] >> 1, at[2] >> 1};
-            if (number == fine->count || sk_stress_is_copy(coarse, sk_stress_place(coarse->neighbours, block, above)))
-                continue;
-            int parity = 0;
+    return x + 1 + AROUND * (y + 1 + (SELKIE_DIM == 3 ? AROUND * (z + 1) : 0));
+}
+
+static inline int beside_place(int x, int y, int z)
+{
+    return x + 1 + BESIDE * (y + 1 + (SELKIE_DIM == 3 ? BESIDE * (z + 1) : 0));
+}
+
+static void load_transfer(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
+                          int block, int a, transfer_tiles *tiles)
+{
+    load_around(under, fine->index[a], tiles->fine);
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++)
+            for (int i = -1; i <= SK_BLOCK_N; i++)
+                tiles->coarse[beside_place(i, j, k)] =
+                    coarse->index[a][sk_stress_place(coarse->neighbours, block, (const int[3]){i, j, k})];
+}
+
+/* Parents of the unknowns in the fine cells of coarse cell `at`. */
+static void find_parents(const sk_stress_level *fine, const transfer_tiles *tiles, const int at[3], int a)
+{
+    for (int parity = 0; parity < 1 << SELKIE_DIM; parity++) {
+        const int32_t number = tiles->fine[around_place(2 * at[0] + (parity & 1), 2 * at[1] + (parity >> 1 & 1),
+                                                        2 * at[2] + (parity >> 2 & 1))];
+        if (number == fine->count)
+            continue;
+        fine->kind[number] = (uint8_t)(8 * a + parity);
+        for (int p = 0; p < SK_STRESS_PARENTS; p++) {
+            int place[3] = {0, 0, 0};
             for (int d = 0; d < SELKIE_DIM; d++)
-                parity |= (at[d] & 1) << d;
-            fine->kind[number] = (uint8_t)(8 * a + parity);
-            for (int p = 0; p < SK_STRESS_PARENTS; p++) {
-                int place[3] = {0, 0, 0};
-                for (int d = 0; d < SELKIE_DIM; d++)
-                    place[d] = (at[d] >> 1) + sk_stress_parent_offset(a, parity, p, d);
-                fine->parent[(size_t)number * SK_STRESS_PARENTS + (size_t)p] =
-                    coarse->index[a][sk_stress_place(coarse->neighbours, block, place)];
-            }
+                place[d] = at[d] + sk_stress_parent_offset(a, parity, p, d);
+            fine->parent[(size_t)number * SK_STRESS_PARENTS + (size_t)p] =
+                tiles->coarse[beside_place(place[0], place[1], place[2])];
         }
+    }
 }
 
 /* Fine faces that are interpolated from a coarse unknown: three along its normal, four across it. */
-static void find_children(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
-                          int block)
+static void find_children(const sk_stress_level *fine, const transfer_tiles *tiles, const int at[3], int a,
+                          int32_t number)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
+    int32_t *child = fine->child + (size_t)number * SK_STRESS_CHILDREN;
+    int extent[3] = {4, 4, SELKIE_DIM == 3 ? 4 : 1};
+    extent[a] = 3;
+    fine->coarse_axis[number] = (uint8_t)a;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++)
+            for (int i = 0; i < extent[0]; i++)
+                *child++ = tiles->fine[around_place(2 * at[0] - 1 + i, 2 * at[1] - 1 + j,
+                                                    SELKIE_DIM == 3 ? 2 * at[2] - 1 + k : 0)];
+}
+
+/* Parents and children of a coarse block. */
+static void find_transfers(const sk_stress_level *fine, const sk_stress_level *coarse, const fine_blocks *under,
+                           int block)
+{
+    transfer_tiles tiles;
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        load_transfer(fine, coarse, under, block, a, &tiles);
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
             const int32_t number = coarse->index[a][here];
-            int at[3], n = 0;
-            if (number == coarse->count || sk_stress_is_copy(coarse, here))
+            int at[3];
+            if (sk_stress_is_copy(coarse, here))
                 continue;
             sk_stress_cell(c, at);
-            fine->coarse_axis[number] = (uint8_t)a;
-            int extent[3] = {4, 4, SELKIE_DIM == 3 ? 4 : 1};
-            extent[a] = 3;
-            for (int k = 0; k < extent[2]; k++)
-                for (int j = 0; j < extent[1]; j++)
-                    for (int i = 0; i < extent[0]; i++) {
-                        const int place[3] = {2 * at[0] - 1 + i, 2 * at[1] - 1 + j,
-                                              SELKIE_DIM == 3 ? 2 * at[2] - 1 + k : 0};
-                        fine->child[(size_t)number * SK_STRESS_CHILDREN + (size_t)n++] =
-                            fine->index[a][fine_place(under, place)];
-                    }
+            find_parents(fine, &tiles, at, a);
+            if (number != coarse->count)
+                find_children(fine, &tiles, at, a, number);
         }
+    }
 }
 
 /* --- The hierarchy --- */
@@ -399,8 +478,11 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
     }
     SK_TRY(make_table(&above, (size_t)(images * below.count) << SELKIE_DIM, options->arena, error));
     memcpy(above.joined, coarse->joined, sizeof above.joined);
-    for (int b = 1; b < below.count; b++)
-        add_coarse_blocks(&above, below.coordinates[b], coarse->period);
+    for (int b = 1; b < below.count; b++) {
+        const extent liquid = extent_of(fine, b);
+        if (liquid.last[0] >= 0)
+            add_coarse_blocks(&above, below.coordinates[b], &liquid, coarse->period);
+    }
     int32_t(*neighbours)[27];
     fine_blocks *under;
     SK_STRESS_TAKE(options->arena, neighbours, above.count);
@@ -435,10 +517,8 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
     SK_STRESS_TAKE(options->arena, fine->child, (size_t)coarse->count * SK_STRESS_CHILDREN);
     SK_STRESS_TAKE(options->arena, fine->coarse_axis, coarse->count);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
-    for (int b = 1; b < above.count; b++) {
-        find_parents(fine, coarse, &under[b], b);
-        find_children(fine, coarse, &under[b], b);
-    }
+    for (int b = 1; b < above.count; b++)
+        find_transfers(fine, coarse, &under[b], b);
     *table = above;
     return SELKIE_OK;
 }

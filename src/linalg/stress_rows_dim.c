@@ -114,6 +114,7 @@ typedef struct numbering {
     uint8_t (*half)[SELKIE_DIM][HALF_ROWS];    /* kinds of half rows, without groups */
     uint8_t (*grouped)[SELKIE_DIM][HALF_ROWS]; /* with groups */
     row_counts *counts;
+    int32_t *own[3]; /* [blocks][cells] place of a face in `own_row`; -1 = none */
 } numbering;
 
 static inline int half_row_of(int c)
@@ -250,17 +251,21 @@ static void number_unknowns(const sk_stress_level *level, int block, const numbe
     row_counts *counts = &n->counts[block];
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            int32_t *index = &level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            int32_t *index = &level->index[a][here];
             const int32_t mark = *index;
             int at[3];
             *index = level->count;
+            n->own[a][here] = -1;
             if (mark == MARK_NONE)
                 continue;
             sk_stress_cell(c, at);
             const int colour = colour_of(level, block, at, a), class = class_of(n, block, c, a, mark);
             *index = counts->rows[colour][class]++;
-            if (class == CLASS_UNEVEN || mark == MARK_UNEVEN)
-                level->own_row[counts->own[colour][class]++] = *index;
+            if (class == CLASS_UNEVEN || mark == MARK_UNEVEN) {
+                n->own[a][here] = counts->own[colour][class]++;
+                level->own_row[n->own[a][here]] = *index;
+            }
         }
 }
 
@@ -305,7 +310,8 @@ static selkie_code order_unknowns(sk_stress_level *level, const numbering *n, se
 }
 
 /* Each pass over the blocks reads what the one before it wrote in the blocks around. */
-static selkie_code number_level(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
+static selkie_code number_level(sk_stress_level *level, numbering *scratch, const sk_stress_options *options,
+                                selkie_error *error)
 {
     numbering n;
     SK_STRESS_TAKE(options->arena, n.counts, level->block_count);
@@ -313,10 +319,13 @@ static selkie_code number_level(sk_stress_level *level, const sk_stress_options 
     SK_STRESS_TAKE(options->arena, n.half, level->block_count);
     SK_STRESS_TAKE(options->arena, n.grouped, level->block_count);
     memset(n.half[0], HALF_PARTIAL, sizeof n.half[0]);
-    for (int a = 0; a < SELKIE_DIM; a++)
+    for (int a = 0; a < SELKIE_DIM; a++) {
         SK_STRESS_TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS);
+        SK_STRESS_TAKE(options->arena, n.own[a], (size_t)level->block_count * SK_BLOCK_CELLS);
+    }
+    *scratch = n;
 
-        /* Kinds of rows. */
+    /* Kinds of rows. */
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
         find_unknowns(level, b, n.first[b]);
@@ -354,7 +363,7 @@ static selkie_code number_level(sk_stress_level *level, const sk_stress_options 
 /* The numbers of a block's faces and those around it, and where the neighbours of a face are among them. */
 typedef struct number_tiles {
     int32_t numbers[SELKIE_DIM][TILE_VALUES];
-    int offsets[SELKIE_DIM][SK_STRESS_NEIGHBOURS]; /* in a tile, of the neighbours of a face across each axis */
+    int offsets[SELKIE_DIM][SK_STRESS_NEIGHBOURS]; /* in `numbers`, of the neighbours of a face across each axis */
 } number_tiles;
 
 static void load_numbers(const sk_stress_level *level, int block, number_tiles *tiles)
@@ -364,14 +373,15 @@ static void load_numbers(const sk_stress_level *level, int block, number_tiles *
         for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
             int offset[3];
             sk_stress_offset(a, m, offset);
-            tiles->offsets[a][m] = tile_place(offset) - tile_place((const int[3]){0, 0, 0});
+            tiles->offsets[a][m] =
+                tile_place(offset) - tile_place((const int[3]){0, 0, 0}) + sk_stress_component(a, m) * TILE_VALUES;
         }
     }
 }
 
 static inline int32_t neighbour_number(const number_tiles *tiles, int place, int a, int m)
 {
-    return tiles->numbers[sk_stress_component(a, m)][place + tiles->offsets[a][m]];
+    return tiles->numbers[0][place + tiles->offsets[a][m]];
 }
 
 /* The columns of a group from its first face. The first of a neighbour's half row may lie beyond the row: the others
@@ -389,65 +399,59 @@ static void make_group(const number_tiles *tiles, int place, int a, int odd, int
     }
 }
 
-static void make_rows(const sk_stress_level *level, int block)
+/* A row with coefficients of its own. */
+static void make_own_row(const sk_stress_level *level, const weight_tiles *weights, const number_tiles *numbers,
+                         int32_t row, int32_t own, float mass, int place, int a)
 {
+    sk_stress_weights w;
+    gather_weights(weights, mass, place, a, &w);
+    level->diagonal[row] = sk_stress_row(&w, level->coefficient + (size_t)own * SK_STRESS_NEIGHBOURS);
+    level->inverse[row] = 1.0f / level->diagonal[row];
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        level->own_column[(size_t)own * SK_STRESS_NEIGHBOURS + (size_t)m] = neighbour_number(numbers, place, a, m);
+}
+
+static void make_rows(const sk_stress_level *level, const numbering *n, int block)
+{
+    weight_tiles weights;
     number_tiles numbers;
+    load_weights(level, block, &weights);
     load_numbers(level, block, &numbers);
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t row = level->index[a][here];
+            const int32_t row = level->index[a][here], own = n->own[a][here];
             if (row == level->count || sk_stress_is_copy(level, here))
                 continue;
             const sk_stress_colour *colour = &level->colour[row < level->colour[2 * a].last ? 2 * a : 2 * a + 1];
             int at[3];
             sk_stress_cell(c, at);
+            const int place = tile_place(at);
+
+            /* Coefficients. */
             level->diagonal[row] = level->shared_diagonal[a];
-            level->inverse[row] = 1.0f / level->diagonal[row];
+            level->inverse[row] = 1.0f / level->shared_diagonal[a];
+            if (own >= 0)
+                make_own_row(level, &weights, &numbers, row, own, level->mass[a][here], place, a);
+
+            /* Columns of the group that begins here, or of a single row. */
             if (row < colour->singles && at[0] < 2) {
                 const int32_t group = (row - colour->first) / SK_STRESS_GROUP;
-                make_group(&numbers, tile_place(at), a, at[0],
+                make_group(&numbers, place, a, at[0],
                            level->group_column + (size_t)(colour->groups + group) * SK_STRESS_GROUP_COLUMNS);
             }
             if (row < colour->singles || row >= colour->uneven)
                 continue;
             int32_t *column = level->column + (size_t)(row - colour->singles + colour->columns) * SK_STRESS_NEIGHBOURS;
             for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-                column[m] = neighbour_number(&numbers, tile_place(at), a, m);
-        }
-}
-
-/* The rows of a block with coefficients of their own. `next` counts them, as in the numbering. */
-static void make_own_rows(const sk_stress_level *level, int block)
-{
-    weight_tiles tiles;
-    number_tiles numbers;
-    load_weights(level, block, &tiles);
-    load_numbers(level, block, &numbers);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t row = level->index[a][here];
-            if (row == level->count || sk_stress_is_copy(level, here))
-                continue;
-            const int32_t own = sk_stress_own(level, row < level->colour[2 * a].last ? 2 * a : 2 * a + 1, row);
-            if (own < 0)
-                continue;
-            sk_stress_weights w;
-            int at[3];
-            sk_stress_cell(c, at);
-            gather_weights(&tiles, level->mass[a][here], tile_place(at), a, &w);
-            level->diagonal[row] = sk_stress_row(&w, level->coefficient + (size_t)own * SK_STRESS_NEIGHBOURS);
-            level->inverse[row] = 1.0f / level->diagonal[row];
-            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-                level->own_column[(size_t)own * SK_STRESS_NEIGHBOURS + (size_t)m] =
-                    neighbour_number(&numbers, tile_place(at), a, m);
+                column[m] = neighbour_number(&numbers, place, a, m);
         }
 }
 
 selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
 {
-    SK_TRY(number_level(level, options, error));
+    numbering n;
+    SK_TRY(number_level(level, &n, options, error));
     const size_t count = (size_t)level->count;
     const sk_stress_colour *last = &level->colour[SK_STRESS_COLOURS - 1];
     const size_t groups = (size_t)(last->groups + (last->singles - last->first) / SK_STRESS_GROUP);
@@ -464,9 +468,7 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
     *level->x++ = 0.0f;
     level->x[count] = level->b[count] = level->residual[count] = 0.0f;
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++) {
-        make_rows(level, b);
-        make_own_rows(level, b);
-    }
+    for (int b = 1; b < level->block_count; b++)
+        make_rows(level, &n, b);
     return SELKIE_OK;
 }

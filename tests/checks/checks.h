@@ -22,8 +22,9 @@ typedef struct check_scene check_scene;
 
 /* --- Methods --- */
 
-/* Tolerances follow from how a method is made: on a grid or not, and what its forces keep exactly. */
-typedef enum method_class { CLASS_GRID, CLASS_UNILATERAL, CLASS_SPH } method_class;
+/* Tolerances follow from how a method is made: on a grid or not, and what its forces keep exactly. CLASS_MIXED is
+ * CLASS_GRID with the many steps of SPH. */
+typedef enum method_class { CLASS_GRID, CLASS_UNILATERAL, CLASS_SPH, CLASS_MIXED } method_class;
 
 typedef enum exception_kind {
     EXCEPTION_FAILS = 1, /* fails today; the program complains when it passes */
@@ -76,7 +77,7 @@ typedef struct check {
     void (*run)(check_run *run);
     int steps[2];     /* lengths of step in 2D and 3D */
     int quick[2];     /* those of them in the quick half, on a grid */
-    int quick_sph[2]; /* and for SPH, whose steps are many */
+    int quick_sph[2]; /* and for SPH and mixed methods, whose steps are many */
 } check;
 
 typedef struct family {

@@ -50,7 +50,8 @@ static const exception *find_exception(const method *m, const char *name)
 static int is_wanted(const options *o, const check_case *c)
 {
     const int flat = c->run.dimension == 2 ? 0 : 1;
-    const int *quick = c->run.method->kind == CLASS_SPH ? c->check->quick_sph : c->check->quick;
+    const method_class kind = c->run.method->kind;
+    const int *quick = kind == CLASS_SPH || kind == CLASS_MIXED ? c->check->quick_sph : c->check->quick;
     if (!o->whole && !(quick[flat] >> c->step_index & 1))
         return 0;
     if (o->method && fnmatch(o->method, c->run.method->name, 0) != 0)

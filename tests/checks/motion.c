@@ -108,7 +108,8 @@ static void mass(check_run *run)
  * surface the mass of full ones: regression bound, about twice what is measured. */
 static void collision(check_run *run)
 {
-    static const double bounds[] = {[CLASS_GRID] = 0.03, [CLASS_UNILATERAL] = 2e-5, [CLASS_SPH] = 1e-6};
+    static const double bounds[] = {
+        [CLASS_GRID] = 0.03, [CLASS_UNILATERAL] = 2e-5, [CLASS_SPH] = 1e-6, [CLASS_MIXED] = 0.03};
     check_scene t;
     const int flat = run->dimension == 2;
     scene_tank(&t, run, 64, 64, 40);
@@ -136,7 +137,8 @@ static void collision(check_run *run)
  * XSPH does not quite. */
 static void spin(check_run *run)
 {
-    static const double bounds[] = {[CLASS_GRID] = 0.03, [CLASS_UNILATERAL] = 2e-5, [CLASS_SPH] = 2e-3};
+    static const double bounds[] = {
+        [CLASS_GRID] = 0.03, [CLASS_UNILATERAL] = 2e-5, [CLASS_SPH] = 2e-3, [CLASS_MIXED] = 0.03};
     check_scene t;
     scene_tank(&t, run, 32, 32, 32);
     scene_no_gravity(&t);

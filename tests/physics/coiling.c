@@ -151,6 +151,9 @@ static coils run_thread(const thread_case *c)
         look_at_thread(world, c->cell, &thread, &radius, &angle);
         angle += samples > 0.0 ? 2.0 * M_PI * nearbyint((before - angle) / (2.0 * M_PI)) : 0.0;
         result.turns += samples > 0.0 ? (angle - before) / (2.0 * M_PI) : 0.0;
+        if (samples > 0.0 && fmod(samples, 25.0) == 0.0)
+            print_message("%-42s %6.2f s %6.2f turns, coil %5.2f mm, thread %5.2f mm\n", c->name, time, result.turns,
+                          1e3 * result.radius / samples, 1e3 * result.thread / samples);
         result.speed += samples > 0.0 ? 0.5 * (radius + radius_before) * (angle - before) : 0.0;
         before = angle;
         radius_before = radius;
@@ -191,14 +194,15 @@ static void goes_on(void **state)
     note(c.name, "speed of the coil / speed of the thread", lying_speed(&c, &found));
 }
 
-/* Threads of the validation scene. Thicker flows pile up sooner, so they are looked at earlier. */
+/* Threads of the validation scene. fall (g / nu^2)^(1/3) is 0.38 to 0.95: the gravitational regime. Single turns
+ * differ, so many are looked at. */
 enum { THREADS = 5 };
 static const thread_case threads[THREADS] = {
-    {"thread 3D APIC, 0.05 m2/s, 1 cm3/s", 0.05, 1e-6, 0.00075, 0, 2.0, 3.0},
-    {"thread 3D APIC, 0.1 m2/s, 1 cm3/s", 0.1, 1e-6, 0.00075, 0, 2.0, 3.0},
-    {"thread 3D APIC, 0.035 m2/s, 1 cm3/s", 0.035, 1e-6, 0.00075, 0, 2.0, 3.0},
-    {"thread 3D APIC, 0.05 m2/s, 0.7 cm3/s", 0.05, 0.7e-6, 0.00075, 0, 2.6, 3.8},
-    {"thread 3D APIC, 0.05 m2/s, 1.4 cm3/s", 0.05, 1.4e-6, 0.00075, 0, 1.6, 2.4},
+    {"thread 3D APIC, 0.05 m2/s, 1 cm3/s", 0.05, 1e-6, 0.00075, 0, 2.0, 5.0},
+    {"thread 3D APIC, 0.1 m2/s, 1 cm3/s", 0.1, 1e-6, 0.00075, 0, 2.0, 5.0},
+    {"thread 3D APIC, 0.2 m2/s, 1 cm3/s", 0.2, 1e-6, 0.00075, 0, 2.0, 5.0},
+    {"thread 3D APIC, 0.05 m2/s, 1.4 cm3/s", 0.05, 1.4e-6, 0.00075, 0, 1.6, 4.0},
+    {"thread 3D APIC, 0.05 m2/s, 2 cm3/s", 0.05, 2e-6, 0.00075, 0, 1.2, 3.0},
 };
 static coils found_in[THREADS];
 
@@ -236,7 +240,7 @@ static double exponent_of(const int list[3], const double quantity[3])
 static void coils_by_itself(void **state)
 {
     (void)state;
-    static const int flows[3] = {3, 0, 4}, viscosities[3] = {2, 0, 1};
+    static const int flows[3] = {0, 3, 4}, viscosities[3] = {0, 1, 2};
     double flow[3], viscosity[3];
     for (int n = 0; n < THREADS; n++)
         measure_thread(n);

@@ -1,39 +1,9 @@
 /* Rigid bodies in the liquid of the grid methods: same bits, backends, momentum, contacts, iterations. */
 #include <unistd.h>
 
-#include "physics.h"
+#include "bodies.h"
 
-enum { MOST = 64, STEPS = 30 };
-static selkie_body_def bodies[MOST];
-
-static selkie_body_def *add_body(test_scene *t, selkie_shape shape, double density)
-{
-    selkie_body_def *body = &bodies[t->scene.body_count++];
-    t->scene.bodies = bodies;
-    selkie_body_defaults(body);
-    body->shape = shape;
-    body->density = density;
-    return body;
-}
-
-static selkie_body_state body_of(const selkie_world *world, int body)
-{
-    selkie_body_state state;
-    assert_int_equal(selkie_world_body(world, body, &state), SELKIE_OK);
-    return state;
-}
-
-/* A wave that hits a light and a heavy body, which hit each other. */
-static void wave(test_scene *t, int dimension)
-{
-    tank(t, dimension, 1.0, 0.75, 0.5, dimension == 3 ? 1.0 / 16 : 1.0 / 32);
-    t->scene.volume = SELKIE_VOLUME_IDP;
-    t->scene.time.step = 0.01;
-    add_liquid(t, box_shape(0, 0, 0, 0.4, 0.6, 0.5));
-    add_liquid(t, box_shape(0.4, 0, 0, 1, 0.25, 0.5));
-    add_body(t, box_shape(0.5, 0.2, 0.1, 0.7, 0.35, 0.4), 300);
-    add_body(t, sphere_shape(0.8, 0.35, 0.25, 0.08), 20);
-}
+enum { STEPS = 30 };
 
 /* FNV-1a of all that a run gives: particles in their order, poses and velocities of the bodies. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
@@ -170,7 +140,7 @@ static void many_light_bodies(void **state)
         t.scene.volume = SELKIE_VOLUME_IDP;
         t.scene.time.step = 0.005;
         add_liquid(&t, box_shape(0, 0, 0, 1, 0.75, 1));
-        for (int n = 0; with && n < MOST; n++)
+        for (int n = 0; with && n < MOST_BODIES; n++)
             add_body(&t, sphere_shape(0.09 + 0.117 * (n % 8), 0.06 + 0.085 * (n / 8), 0, 2.0 * h), 10);
         selkie_world *world = make_world_threads(&t.scene, 1);
         double sum = 0.0;

@@ -195,6 +195,12 @@ static void weights_in_files(void **state)
     assert_memory_equal(sk_tensors_find(&back, "label")->data, labels, sizeof labels);
     sk_tensors_free(&back);
 
+    /* one that goes on behind its tensors */
+    out = fopen(path, "ab");
+    fputc('x', out);
+    fclose(out);
+    assert_int_equal(sk_tensors_read(path, &back, &error), SELKIE_ERROR_INPUT);
+
     /* a foreign file */
     out = fopen(path, "wb");
     fputs("{\"a scene\": \"is no file of weights\"}", out);

@@ -284,6 +284,43 @@ static void joined_sides(void **state)
     selkie_world_destroy(three);
 }
 
+/* A jet that begins at a source: new particles come behind the droplets in the store, and these fly on. A particle that
+ * has an age flies: it is among the counted ones. */
+static void beside_a_source(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    selkie_source_def source;
+    selkie_source_defaults(&source);
+    selkie_shape_defaults(&source.shape, SELKIE_SHAPE_BOX);
+    for (int k = 0; k < 2; k++) {
+        source.shape.min[k] = k ? 0.6 : 0.45;
+        source.shape.max[k] = k ? 0.65 : 0.5;
+    }
+    source.velocity[1] = -2.0;
+    d.scene.sources = &source;
+    d.scene.source_count = 1;
+    d.scene.splash.rate = 5.0;
+    selkie_world *world = new_world(&d.scene, 2);
+    selkie_attribute_view age;
+    float oldest = 0.0f;
+    for (double time = 0.05; time < 0.51; time += 0.05) {
+        int64_t flying = 0;
+        run_to(world, time);
+        assert_int_equal(selkie_world_find_attribute(world, "splash", &age, NULL), SELKIE_OK);
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+            const float t = *(float *)(void *)((char *)age.data + (size_t)p * age.stride);
+            flying += t > 0.0f;
+            oldest = fmaxf(oldest, t);
+        }
+        assert_int_equal(selkie_world_statistics(world)->splashes, flying);
+    }
+    print_message("oldest droplet %g s\n", (double)oldest);
+    assert_true(oldest > 0.05f);
+    selkie_world_destroy(world);
+}
+
 /* A scene with cells far from those of the training runs is warned about, once. */
 static void warns_outside_its_range(void **state)
 {
@@ -331,6 +368,7 @@ int main(void)
                                        cmocka_unit_test(default_model_in_3d),
                                        cmocka_unit_test(one_a_cell_and_duration),
                                        cmocka_unit_test(joined_sides),
+                                       cmocka_unit_test(beside_a_source),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(warns_outside_its_range)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,46 @@ static void materials(void **state)
     selkie_world_destroy(slack);
 }
 
+/* Largest speed (m/s) in a drop at rest around a place along x, a few steps after the start, in a periodic domain. */
+static double speed_of_drop(double x)
+{
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    blob(&scene, &liquid, 2);
+    scene.domain.size[0] = scene.domain.size[1] = 0.032;
+    scene.domain.periodic = SELKIE_AXES_X;
+    scene.particles.arrangement = SELKIE_ARRANGEMENT_LATTICE;
+    memset(scene.gravity, 0, sizeof scene.gravity);
+    selkie_shape_defaults(&liquid.shape, SELKIE_SHAPE_SPHERE);
+    liquid.shape.radius = 0.008;
+    liquid.shape.center[0] = x;
+    liquid.shape.center[1] = 0.016;
+    selkie_liquid_def both[2] = {liquid, liquid}; /* the part beyond the seam comes from an image */
+    both[1].shape.center[0] += 0.032;
+    scene.liquids = both;
+    scene.liquid_count = x < liquid.shape.radius ? 2 : 1;
+    selkie_world *world = new_world(&scene, 2);
+    steps(world, 10);
+    selkie_attribute_view v;
+    double largest = 0.0;
+    assert_int_equal(selkie_world_find_attribute(world, "velocity", &v, NULL), SELKIE_OK);
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+        const float *u = (float *)(void *)((char *)v.data + (size_t)p * v.stride);
+        largest = fmax(largest, hypot(u[0], u[1]));
+    }
+    selkie_world_destroy(world);
+    return largest;
+}
+
+/* A drop across a joined side is as calm as one in the middle of the domain. */
+static void drop_across_a_joined_side(void **state)
+{
+    (void)state;
+    const double middle = speed_of_drop(0.016), across = speed_of_drop(0.004);
+    print_message("largest speed %g m/s in the middle, %g across the seam\n", middle, across);
+    assert_true(across < 1.2 * middle && middle < 1.2 * across);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -190,8 +230,11 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(curvature_of_a_sphere), cmocka_unit_test(depth_of_a_fill),
-                                       cmocka_unit_test(same_bits), cmocka_unit_test(materials),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(curvature_of_a_sphere),
+                                       cmocka_unit_test(depth_of_a_fill),
+                                       cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(materials),
+                                       cmocka_unit_test(drop_across_a_joined_side),
                                        cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ static selkie_code write_curves(const curves *c, const char *folder, selkie_erro
 static const char *const split_names[SK_SPLIT_COUNT] = {"train", "validation", "held_out"};
 
 static selkie_code write_report(const char *folder, const sk_splash_score *scores, const sk_splash_score *logistic,
-                                selkie_error *error)
+                                const double *threshold, selkie_error *error)
 {
     char *path = NULL;
     sk_atomic_file *file = NULL;
@@ -145,13 +145,13 @@ static selkie_code write_report(const char *folder, const sk_splash_score *score
         code = sk_atomic_print(
             file, error,
             "split,auc,log_loss,prior_log_loss,calibration_error,nll,nll_constant,samples,splashes,logistic_auc,"
-            "logistic_log_loss,predicted,decisions\n");
+            "logistic_log_loss,predicted,decisions,threshold_auc\n");
     for (int s = 0; s < SK_SPLIT_COUNT && !code; s++)
-        code = sk_atomic_print(file, error, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g,%.6g,%.6g,%.6g\n",
+        code = sk_atomic_print(file, error, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g\n",
                                split_names[s], scores[s].auc, scores[s].log_loss, scores[s].prior_log_loss,
                                scores[s].calibration_error, scores[s].nll, scores[s].nll_constant,
                                (long long)scores[s].count, (long long)scores[s].splashes, logistic[s].auc,
-                               logistic[s].log_loss, scores[s].predicted, scores[s].decisions);
+                               logistic[s].log_loss, scores[s].predicted, scores[s].decisions, threshold[s]);
     if (file)
         code = sk_atomic_finish(&file, code, error);
     free(path);
@@ -177,6 +177,7 @@ int splash_train_model(const char *folder, const char *out, const sk_splash_reci
     splash_data_file file;
     sk_splash_model model = {0};
     sk_splash_score scores[SK_SPLIT_COUNT], logistic[SK_SPLIT_COUNT];
+    double threshold[SK_SPLIT_COUNT];
     selkie_error error = {0};
     int code = splash_read_data(folder, &file);
     if (code)
@@ -199,7 +200,9 @@ int splash_train_model(const char *folder, const char *out, const sk_splash_reci
     if (!result)
         result = sk_splash_judge_logistic(&file.data, recipe, logistic, &error);
     if (!result)
-        result = write_report(out, scores, logistic, &error);
+        result = sk_splash_judge_threshold(&file.data, threshold, &error);
+    if (!result)
+        result = write_report(out, scores, logistic, threshold, &error);
     if (!result)
         result = write_curves(c, out, &error);
     if (!result)

@@ -1,4 +1,4 @@
-/* The laws of elastic_kernels.h for four points of one material at a time. For files compiled per dimension.
+/* The laws of elastic_kernels.h for four or eight points of one material at a time. For files compiled per dimension.
  *
  * No eigenvectors: with b = F F^T, every law is a function of the matrix b itself. Hencky's strain is log(b)/2, by
  * X = (b - 1)(b + 1)^-1 and its series X + X^3/3 + X^5/5 + ..; the stretch V = sqrt(b) comes from Newton's iteration;
@@ -16,51 +16,121 @@
 
 #define SK_LANES_INLINE static inline __attribute__((always_inline, unused))
 
-enum { SK_LANES = 4, SK_SYMMETRIC = SELKIE_DIM == 3 ? 6 : 3 };
+/* Points in a group; a file that takes more than four defines it before this header. */
+#ifndef SK_LANES_COUNT
+#define SK_LANES_COUNT 4
+#endif
 
-typedef int32_t sk_lane_mask __attribute__((vector_size(16)));
+enum { SK_LANES = SK_LANES_COUNT, SK_SYMMETRIC = SELKIE_DIM == 3 ? 6 : 3 };
 
-/* The group of points: four, or fewer at the end. */
+typedef float fl __attribute__((vector_size(4 * SK_LANES_COUNT)));
+typedef int32_t sk_lane_mask __attribute__((vector_size(4 * SK_LANES_COUNT)));
+
+/* The group of points, or fewer at the end. */
 typedef struct sk_elastic_group {
-    f4 deformation[SELKIE_DIM * SELKIE_DIM]; /* F - 1, changed by plastic flow */
-    f4 strain, volume;                       /* sk_plastic_state, changed by plastic flow */
-    f4 stress[SK_SYMMETRIC];                 /* Pa    Kirchhoff's */
-    f4 equivalent;                           /* Pa    */
-    f4 energy, work;                         /* J/m3  */
-    f4 wave_speed;                           /* m/s   */
+    fl deformation[SELKIE_DIM * SELKIE_DIM]; /* F - 1, changed by plastic flow */
+    fl strain, volume;                       /* sk_plastic_state, changed by plastic flow */
+    fl stress[SK_SYMMETRIC];                 /* Pa    Kirchhoff's */
+    fl equivalent;                           /* Pa    */
+    fl energy, work;                         /* J/m3  */
+    fl wave_speed;                           /* m/s   */
 } sk_elastic_group;
 
-SK_LANES_INLINE f4 sk_four(float value)
+/* --- Lanes --- */
+
+SK_LANES_INLINE fl fl_splat(float value)
 {
-    return (f4){value, value, value, value};
+#if SK_LANES_COUNT == 8
+    return f8_splat(value);
+#else
+    return (fl){value, value, value, value};
+#endif
+}
+
+/* Eight lanes from the first and the last four, and back. */
+#if SK_LANES_COUNT == 8
+SK_LANES_INLINE fl fl_join(f4 low, f4 high)
+{
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+SK_LANES_INLINE f4 fl_low(fl a)
+{
+    return __builtin_shufflevector(a, a, 0, 1, 2, 3);
+}
+
+SK_LANES_INLINE f4 fl_high(fl a)
+{
+    return __builtin_shufflevector(a, a, 4, 5, 6, 7);
+}
+#endif
+
+typedef float fl_memory __attribute__((vector_size(4 * SK_LANES_COUNT), aligned(4)));
+
+SK_LANES_INLINE fl fl_load(const float *from)
+{
+    return *(const fl_memory *)from;
+}
+
+SK_LANES_INLINE void fl_store(float *to, fl value)
+{
+    *(fl_memory *)to = value;
+}
+
+SK_LANES_INLINE fl fl_multiply_add(fl a, fl b, fl c)
+{
+#if SK_LANES_COUNT == 4
+    return f4_multiply_add(a, b, c);
+#elif defined(__FMA__)
+    return (fl)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return fl_join(f4_multiply_add(fl_low(a), fl_low(b), fl_low(c)),
+                   f4_multiply_add(fl_high(a), fl_high(b), fl_high(c)));
+#endif
+}
+
+SK_LANES_INLINE fl fl_sqrt(fl a)
+{
+#if SK_LANES_COUNT == 8
+    return f8_sqrt(a);
+#else
+    return f4_sqrt(a);
+#endif
 }
 
 /* scale b + c */
-SK_LANES_INLINE f4 sk_scaled_add(float scale, f4 b, f4 c)
+SK_LANES_INLINE fl sk_scaled_add(float scale, fl b, fl c)
 {
-    return f4_multiply_add(sk_four(scale), b, c);
+    return fl_multiply_add(fl_splat(scale), b, c);
 }
 
-SK_LANES_INLINE f4 sk_choose(sk_lane_mask mask, f4 yes, f4 no)
+SK_LANES_INLINE fl sk_choose(sk_lane_mask mask, fl yes, fl no)
 {
-    return (f4)((mask & (sk_lane_mask)yes) | (~mask & (sk_lane_mask)no));
+    return (fl)((mask & (sk_lane_mask)yes) | (~mask & (sk_lane_mask)no));
 }
 
-SK_LANES_INLINE f4 sk_larger(f4 a, f4 b)
+SK_LANES_INLINE fl sk_larger(fl a, fl b)
 {
     return sk_choose(a > b, a, b);
 }
 
-SK_LANES_INLINE f4 sk_absolute(f4 a)
+SK_LANES_INLINE fl sk_absolute(fl a)
 {
-    return (f4)((sk_lane_mask)a & 0x7fffffff);
+    return (fl)((sk_lane_mask)a & 0x7fffffff);
 }
 
 SK_LANES_INLINE int sk_any(sk_lane_mask mask)
 {
-    typedef int64_t halves __attribute__((vector_size(16)));
+#if SK_LANES_COUNT == 8 && defined(__AVX__)
+    return _mm256_movemask_ps((__m256)mask) != 0;
+#else
+    typedef int64_t halves __attribute__((vector_size(4 * SK_LANES_COUNT)));
     const halves h = (halves)mask;
-    return (h[0] | h[1]) != 0;
+    int64_t any = h[0] | h[1];
+    for (int l = 2; l < SK_LANES / 2; l++)
+        any |= h[l];
+    return any != 0;
+#endif
 }
 
 /* --- Symmetric matrices --- */
@@ -78,29 +148,29 @@ SK_LANES_INLINE int sk_is_diagonal(int entry)
 }
 
 /* a b, of matrices that commute. */
-SK_LANES_INLINE void sk_symmetric_product(const f4 *a, const f4 *b, f4 *result)
+SK_LANES_INLINE void sk_symmetric_product(const fl *a, const fl *b, fl *result)
 {
-    f4 sum[SK_SYMMETRIC];
+    fl sum[SK_SYMMETRIC];
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = i; j < SELKIE_DIM; j++) {
-            f4 total = a[sk_entry(i, 0)] * b[sk_entry(0, j)];
+            fl total = a[sk_entry(i, 0)] * b[sk_entry(0, j)];
             for (int k = 1; k < SELKIE_DIM; k++)
-                total = f4_multiply_add(a[sk_entry(i, k)], b[sk_entry(k, j)], total);
+                total = fl_multiply_add(a[sk_entry(i, k)], b[sk_entry(k, j)], total);
             sum[sk_entry(i, j)] = total;
         }
     for (int n = 0; n < SK_SYMMETRIC; n++)
         result[n] = sum[n];
 }
 
-SK_LANES_INLINE f4 sk_trace(const f4 *a)
+SK_LANES_INLINE fl sk_trace(const fl *a)
 {
     return SELKIE_DIM == 3 ? a[0] + a[3] + a[SK_SYMMETRIC - 1] : a[0] + a[SK_SYMMETRIC - 1];
 }
 
 /* Sum of the squares of all entries. */
-SK_LANES_INLINE f4 sk_squares(const f4 *a)
+SK_LANES_INLINE fl sk_squares(const fl *a)
 {
-    f4 diagonal = sk_four(0.0f), rest = sk_four(0.0f);
+    fl diagonal = fl_splat(0.0f), rest = fl_splat(0.0f);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         if (sk_is_diagonal(n))
             diagonal += a[n] * a[n];
@@ -110,11 +180,11 @@ SK_LANES_INLINE f4 sk_squares(const f4 *a)
 }
 
 /* Largest sum of the magnitudes of a row: at least the largest eigenvalue. */
-SK_LANES_INLINE f4 sk_row_norm(const f4 *a)
+SK_LANES_INLINE fl sk_row_norm(const fl *a)
 {
-    f4 most = sk_four(0.0f);
+    fl most = fl_splat(0.0f);
     for (int i = 0; i < SELKIE_DIM; i++) {
-        f4 sum = sk_absolute(a[sk_entry(i, 0)]);
+        fl sum = sk_absolute(a[sk_entry(i, 0)]);
         for (int k = 1; k < SELKIE_DIM; k++)
             sum += sk_absolute(a[sk_entry(i, k)]);
         most = sk_larger(sum, most);
@@ -122,18 +192,18 @@ SK_LANES_INLINE f4 sk_row_norm(const f4 *a)
     return most;
 }
 
-SK_LANES_INLINE void sk_symmetric_inverse(const f4 *a, f4 *result)
+SK_LANES_INLINE void sk_symmetric_inverse(const fl *a, fl *result)
 {
 #if SELKIE_DIM == 2
-    const f4 scale = 1.0f / (a[0] * a[2] - a[1] * a[1]);
-    const f4 first = a[2] * scale;
+    const fl scale = 1.0f / (a[0] * a[2] - a[1] * a[1]);
+    const fl first = a[2] * scale;
     result[2] = a[0] * scale;
     result[1] = -a[1] * scale;
     result[0] = first;
 #else
-    const f4 c0 = a[3] * a[5] - a[4] * a[4], c1 = a[2] * a[4] - a[1] * a[5], c2 = a[1] * a[4] - a[2] * a[3];
-    const f4 c3 = a[0] * a[5] - a[2] * a[2], c4 = a[1] * a[2] - a[0] * a[4], c5 = a[0] * a[3] - a[1] * a[1];
-    const f4 scale = 1.0f / (a[0] * c0 + a[1] * c1 + a[2] * c2);
+    const fl c0 = a[3] * a[5] - a[4] * a[4], c1 = a[2] * a[4] - a[1] * a[5], c2 = a[1] * a[4] - a[2] * a[3];
+    const fl c3 = a[0] * a[5] - a[2] * a[2], c4 = a[1] * a[2] - a[0] * a[4], c5 = a[0] * a[3] - a[1] * a[1];
+    const fl scale = 1.0f / (a[0] * c0 + a[1] * c1 + a[2] * c2);
     result[0] = c0 * scale;
     result[1] = c1 * scale;
     result[2] = c2 * scale;
@@ -144,9 +214,9 @@ SK_LANES_INLINE void sk_symmetric_inverse(const f4 *a, f4 *result)
 }
 
 /* excess (excess + shift)^-1 */
-SK_LANES_INLINE void sk_divide_by_shifted(const f4 *excess, const f4 *divisor, float shift, f4 *result)
+SK_LANES_INLINE void sk_divide_by_shifted(const fl *excess, const fl *divisor, float shift, fl *result)
 {
-    f4 shifted[SK_SYMMETRIC], inverse[SK_SYMMETRIC];
+    fl shifted[SK_SYMMETRIC], inverse[SK_SYMMETRIC];
     for (int n = 0; n < SK_SYMMETRIC; n++)
         shifted[n] = sk_is_diagonal(n) ? divisor[n] + shift : divisor[n];
     sk_symmetric_inverse(shifted, inverse);
@@ -154,25 +224,25 @@ SK_LANES_INLINE void sk_divide_by_shifted(const f4 *excess, const f4 *divisor, f
 }
 
 /* b - 1 = D + D^T + D D^T, with D = F - 1. */
-SK_LANES_INLINE void sk_excess(const f4 *deformation, f4 *excess)
+SK_LANES_INLINE void sk_excess(const fl *deformation, fl *excess)
 {
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = i; j < SELKIE_DIM; j++) {
-            f4 sum = deformation[SELKIE_DIM * i + j] + deformation[SELKIE_DIM * j + i];
+            fl sum = deformation[SELKIE_DIM * i + j] + deformation[SELKIE_DIM * j + i];
             for (int k = 0; k < SELKIE_DIM; k++)
-                sum = f4_multiply_add(deformation[SELKIE_DIM * i + k], deformation[SELKIE_DIM * j + k], sum);
+                sum = fl_multiply_add(deformation[SELKIE_DIM * i + k], deformation[SELKIE_DIM * j + k], sum);
             excess[sk_entry(i, j)] = sum;
         }
 }
 
 /* det F - 1 without the loss of digits of det F. */
-SK_LANES_INLINE f4 sk_volume_change(const f4 *d)
+SK_LANES_INLINE fl sk_volume_change(const fl *d)
 {
 #if SELKIE_DIM == 2
     return d[0] + d[3] + (d[0] * d[3] - d[1] * d[2]);
 #else
-    const f4 minors = d[0] * d[4] - d[1] * d[3] + d[0] * d[8] - d[2] * d[6] + d[4] * d[8] - d[5] * d[7];
-    const f4 product =
+    const fl minors = d[0] * d[4] - d[1] * d[3] + d[0] * d[8] - d[2] * d[6] + d[4] * d[8] - d[5] * d[7];
+    const fl product =
         d[0] * (d[4] * d[8] - d[5] * d[7]) - d[1] * (d[3] * d[8] - d[5] * d[6]) + d[2] * (d[3] * d[7] - d[4] * d[6]);
     return d[0] + d[4] + d[8] + minors + product;
 #endif
@@ -181,12 +251,12 @@ SK_LANES_INLINE f4 sk_volume_change(const f4 *d)
 /* --- Functions of b --- */
 
 /* V - 1 by its series E/2 - E^2/8 + E^3/16 - 5/128 E^4 in E = b - 1. Returns 0 where that does not reach. */
-SK_LANES_INLINE int sk_small_stretch(const f4 *excess, f4 *result)
+SK_LANES_INLINE int sk_small_stretch(const fl *excess, fl *result)
 {
     const float reach = 0.04f; /* the next term, 7/256 E^5, is then below 3e-9 */
     if (sk_any(~(sk_row_norm(excess) < reach)))
         return 0;
-    f4 sum[SK_SYMMETRIC];
+    fl sum[SK_SYMMETRIC];
     for (int n = 0; n < SK_SYMMETRIC; n++)
         sum[n] = (-5.0f / 128.0f) * excess[n] + (sk_is_diagonal(n) ? 1.0f / 16.0f : 0.0f);
     sk_symmetric_product(excess, sum, sum);
@@ -200,23 +270,23 @@ SK_LANES_INLINE int sk_small_stretch(const f4 *excess, f4 *result)
 }
 
 /* V - 1, with V = sqrt(b): Newton's iteration Y <- (Y + Y^-1 b)/2 from (1 + b)/2, then V - 1 = (b - 1)(V + 1)^-1. */
-SK_LANES_INLINE void sk_stretch(const f4 *excess, f4 *result)
+SK_LANES_INLINE void sk_stretch(const fl *excess, fl *result)
 {
     enum { MOST = 12 };
     if (sk_small_stretch(excess, result))
         return;
     const float close = 2e-4f; /* errors are squared in each iteration, and the last formula divides them by 40 or so */
-    f4 root[SK_SYMMETRIC], b[SK_SYMMETRIC];
+    fl root[SK_SYMMETRIC], b[SK_SYMMETRIC];
     for (int n = 0; n < SK_SYMMETRIC; n++) {
         b[n] = sk_is_diagonal(n) ? 1.0f + excess[n] : excess[n];
         root[n] = sk_is_diagonal(n) ? 1.0f + 0.5f * excess[n] : 0.5f * excess[n];
     }
     for (int iteration = 0; iteration < MOST; iteration++) {
-        f4 inverse[SK_SYMMETRIC], quotient[SK_SYMMETRIC], change = sk_four(0.0f);
+        fl inverse[SK_SYMMETRIC], quotient[SK_SYMMETRIC], change = fl_splat(0.0f);
         sk_symmetric_inverse(root, inverse);
         sk_symmetric_product(inverse, b, quotient);
         for (int n = 0; n < SK_SYMMETRIC; n++) {
-            const f4 next = 0.5f * (root[n] + quotient[n]);
+            const fl next = 0.5f * (root[n] + quotient[n]);
             change = sk_larger(sk_absolute(next - root[n]), change);
             root[n] = next;
         }
@@ -227,13 +297,13 @@ SK_LANES_INLINE void sk_stretch(const f4 *excess, f4 *result)
 }
 
 /* Hencky's strain log(b)/2. Returns 0 where the series does not reach. */
-SK_LANES_INLINE int sk_hencky(const f4 *excess, f4 *strain)
+SK_LANES_INLINE int sk_hencky(const fl *excess, fl *strain)
 {
     const float reach = 0.25f; /* X^9/9 is then below 1e-6 */
     const float small = 0.02f; /* X^5/5 is then below 1e-9 */
-    f4 x[SK_SYMMETRIC], square[SK_SYMMETRIC], sum[SK_SYMMETRIC];
+    fl x[SK_SYMMETRIC], square[SK_SYMMETRIC], sum[SK_SYMMETRIC];
     sk_divide_by_shifted(excess, excess, 2.0f, x);
-    const f4 norm = sk_row_norm(x);
+    const fl norm = sk_row_norm(x);
     if (sk_any(~(norm < reach)))
         return 0;
     sk_symmetric_product(x, x, square);
@@ -255,21 +325,21 @@ SK_LANES_INLINE int sk_hencky(const f4 *excess, f4 *strain)
 }
 
 /* F <- exp(change) F, for changes below 1/2: six terms, three for small ones (the next is then below 1e-8). */
-SK_LANES_INLINE void sk_apply_change(const f4 *change, f4 *deformation)
+SK_LANES_INLINE void sk_apply_change(const fl *change, fl *deformation)
 {
     const int terms = sk_any(sk_row_norm(change) > 0.02f) ? 6 : 3;
-    f4 series[SK_SYMMETRIC], next[SELKIE_DIM * SELKIE_DIM];
+    fl series[SK_SYMMETRIC], next[SELKIE_DIM * SELKIE_DIM];
     for (int n = 0; n < SK_SYMMETRIC; n++)
         series[n] = change[n] * (1.0f / (float)terms);
     for (int order = terms - 1; order >= 1; order--) {
-        f4 product[SK_SYMMETRIC];
+        fl product[SK_SYMMETRIC];
         sk_symmetric_product(change, series, product);
         for (int n = 0; n < SK_SYMMETRIC; n++)
             series[n] = (change[n] + product[n]) * (1.0f / (float)order);
     }
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
-            f4 sum = series[sk_entry(i, j)];
+            fl sum = series[sk_entry(i, j)];
             for (int k = 0; k < SELKIE_DIM; k++)
                 sum += series[sk_entry(i, k)] * deformation[SELKIE_DIM * k + j];
             next[SELKIE_DIM * i + j] = deformation[SELKIE_DIM * i + j] + sum;
@@ -282,58 +352,58 @@ SK_LANES_INLINE void sk_apply_change(const f4 *change, f4 *deformation)
 
 /* What flow leaves of the shape, and what it adds to the mean of Hencky's strain. */
 typedef struct sk_lane_flow {
-    f4 left, shift;
+    fl left, shift;
 } sk_lane_flow;
 
 /* sk_flow_von_mises. `length` is |shape|. */
-SK_LANES_INLINE sk_lane_flow sk_lanes_von_mises(const sk_elastic_material *m, float dt, f4 mean, f4 length,
+SK_LANES_INLINE sk_lane_flow sk_lanes_von_mises(const sk_elastic_material *m, float dt, fl mean, fl length,
                                                 sk_elastic_group *group)
 {
     const float stiffness = 3.0f * m->mu;
-    const f4 q = (2.0f * m->mu * 1.22474487f) * length, excess = q - m->yield - m->hardening * group->strain;
+    const fl q = (2.0f * m->mu * 1.22474487f) * length, excess = q - m->yield - m->hardening * group->strain;
     const sk_lane_mask flows = excess > 0.0f;
-    f4 share = sk_four(1.0f);
+    fl share = fl_splat(1.0f);
     if (m->flow_time > 0.0f && sk_any(flows))
         for (int l = 0; l < SK_LANES; l++)
             share[l] = -expm1f(-dt / (m->flow_time * (m->thickening > 0.0f ? q[l] / m->thickening : 1.0f)));
-    const f4 flow = sk_choose(flows, share * excess * (1.0f / (stiffness + m->hardening)), sk_four(0.0f));
-    const f4 left = sk_choose(flows, 1.0f - stiffness * flow / q, sk_four(1.0f));
+    const fl flow = sk_choose(flows, share * excess * (1.0f / (stiffness + m->hardening)), fl_splat(0.0f));
+    const fl left = sk_choose(flows, 1.0f - stiffness * flow / q, fl_splat(1.0f));
     group->strain += flow;
     group->work = (q - 0.5f * stiffness * flow) * flow;
-    return (sk_lane_flow){left, m->keeps_volume ? sk_four(0.0f) : mean * (left - 1.0f)};
+    return (sk_lane_flow){left, m->keeps_volume ? fl_splat(0.0f) : mean * (left - 1.0f)};
 }
 
 /* sk_flow_drucker_prager. */
-SK_LANES_INLINE sk_lane_flow sk_lanes_drucker_prager(const sk_elastic_material *m, f4 mean, f4 length,
+SK_LANES_INLINE sk_lane_flow sk_lanes_drucker_prager(const sk_elastic_material *m, fl mean, fl length,
                                                      sk_elastic_group *group)
 {
-    const f4 zero = sk_four(0.0f), sum = (float)SELKIE_DIM * mean + group->volume, pressed = sum - m->tip;
+    const fl zero = fl_splat(0.0f), sum = (float)SELKIE_DIM * mean + group->volume, pressed = sum - m->tip;
     const sk_lane_mask parts = pressed >= 0.0f;
     const float factor = m->cone * (2.0f * m->mu + SELKIE_DIM * m->lambda) / (2.0f * m->mu);
-    const f4 allowed = sk_choose(parts, zero, -factor * pressed), over = length - allowed;
-    const f4 slip = sk_choose(over > 0.0f, over, zero);
-    const f4 target = sk_choose(parts, sk_four(m->tip), sum) * (1.0f / SELKIE_DIM);
+    const fl allowed = sk_choose(parts, zero, -factor * pressed), over = length - allowed;
+    const fl slip = sk_choose(over > 0.0f, over, zero);
+    const fl target = sk_choose(parts, fl_splat(m->tip), sum) * (1.0f / SELKIE_DIM);
     group->volume = sk_choose(parts, pressed, zero);
     group->strain += 0.81649658f * slip;
     group->work = sk_choose(parts, zero, (2.0f * m->mu) * (allowed + 0.5f * slip) * slip);
-    return (sk_lane_flow){sk_choose(over > 0.0f, allowed / length, sk_four(1.0f)), target - mean};
+    return (sk_lane_flow){sk_choose(over > 0.0f, allowed / length, fl_splat(1.0f)), target - mean};
 }
 
 /* Flow of the group; `strain` (Hencky's) changes with it. Returns whether any point flowed. */
-SK_LANES_INLINE int sk_lanes_flow(const sk_elastic_material *material, float dt, f4 *strain, sk_elastic_group *group)
+SK_LANES_INLINE int sk_lanes_flow(const sk_elastic_material *material, float dt, fl *strain, sk_elastic_group *group)
 {
-    const f4 mean = sk_trace(strain) * (1.0f / SELKIE_DIM);
-    f4 shape[SK_SYMMETRIC], change[SK_SYMMETRIC];
+    const fl mean = sk_trace(strain) * (1.0f / SELKIE_DIM);
+    fl shape[SK_SYMMETRIC], change[SK_SYMMETRIC];
     for (int n = 0; n < SK_SYMMETRIC; n++)
         shape[n] = sk_is_diagonal(n) ? strain[n] - mean : strain[n];
-    const f4 length = f4_sqrt(sk_squares(shape));
+    const fl length = fl_sqrt(sk_squares(shape));
     const sk_lane_flow flow = material->plasticity == SK_PLASTIC_VON_MISES
                                   ? sk_lanes_von_mises(material, dt, mean, length, group)
                                   : sk_lanes_drucker_prager(material, mean, length, group);
     if (!sk_any((flow.left != 1.0f) | (flow.shift != 0.0f)))
         return 0;
     for (int n = 0; n < SK_SYMMETRIC; n++) {
-        change[n] = (flow.left - 1.0f) * shape[n] + (sk_is_diagonal(n) ? flow.shift : sk_four(0.0f));
+        change[n] = (flow.left - 1.0f) * shape[n] + (sk_is_diagonal(n) ? flow.shift : fl_splat(0.0f));
         strain[n] += change[n];
     }
     sk_apply_change(change, group->deformation);
@@ -343,27 +413,27 @@ SK_LANES_INLINE int sk_lanes_flow(const sk_elastic_material *material, float dt,
 /* --- Stress --- */
 
 /* Laws that are quadratic in a strain: energy, and 2 mu strain + lambda trace. */
-SK_LANES_INLINE void sk_lanes_quadratic(const sk_elastic_material *material, const f4 *strain, sk_elastic_group *group)
+SK_LANES_INLINE void sk_lanes_quadratic(const sk_elastic_material *material, const fl *strain, sk_elastic_group *group)
 {
-    const f4 trace = sk_trace(strain);
+    const fl trace = sk_trace(strain);
     group->energy = material->mu * sk_squares(strain) + (0.5f * material->lambda) * trace * trace;
     for (int n = 0; n < SK_SYMMETRIC; n++)
         group->stress[n] =
-            (2.0f * material->mu) * strain[n] + (sk_is_diagonal(n) ? material->lambda * trace : sk_four(0.0f));
+            (2.0f * material->mu) * strain[n] + (sk_is_diagonal(n) ? material->lambda * trace : fl_splat(0.0f));
 }
 
 /* Stress times 1 + strain: laws of V - 1, and with b - 1 that of the squares. */
-SK_LANES_INLINE void sk_lanes_multiply(const f4 *excess, sk_elastic_group *group)
+SK_LANES_INLINE void sk_lanes_multiply(const fl *excess, sk_elastic_group *group)
 {
-    f4 product[SK_SYMMETRIC];
+    fl product[SK_SYMMETRIC];
     sk_symmetric_product(group->stress, excess, product);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         group->stress[n] += product[n];
 }
 
-SK_LANES_INLINE void sk_lanes_corotated(const sk_elastic_material *material, const f4 *stretch, sk_elastic_group *group)
+SK_LANES_INLINE void sk_lanes_corotated(const sk_elastic_material *material, const fl *stretch, sk_elastic_group *group)
 {
-    const f4 change = sk_volume_change(group->deformation), pressure = material->lambda * change * (1.0f + change);
+    const fl change = sk_volume_change(group->deformation), pressure = material->lambda * change * (1.0f + change);
     group->energy = material->mu * sk_squares(stretch) + (0.5f * material->lambda) * change * change;
     for (int n = 0; n < SK_SYMMETRIC; n++)
         group->stress[n] = (2.0f * material->mu) * stretch[n];
@@ -374,31 +444,31 @@ SK_LANES_INLINE void sk_lanes_corotated(const sk_elastic_material *material, con
 }
 
 /* Equivalent stress and speed of waves. */
-SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, const f4 *excess, sk_elastic_group *group)
+SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, const fl *excess, sk_elastic_group *group)
 {
-    f4 shape[SK_SYMMETRIC], b[SK_SYMMETRIC];
-    const f4 mean = sk_trace(group->stress) * (1.0f / SELKIE_DIM);
+    fl shape[SK_SYMMETRIC], b[SK_SYMMETRIC];
+    const fl mean = sk_trace(group->stress) * (1.0f / SELKIE_DIM);
     for (int n = 0; n < SK_SYMMETRIC; n++) {
         shape[n] = sk_is_diagonal(n) ? group->stress[n] - mean : group->stress[n];
         b[n] = sk_is_diagonal(n) ? 1.0f + excess[n] : excess[n];
     }
-    group->equivalent = f4_sqrt(1.5f * sk_squares(shape));
-    group->wave_speed = sk_four(material->wave_speed);
+    group->equivalent = fl_sqrt(1.5f * sk_squares(shape));
+    group->wave_speed = fl_splat(material->wave_speed);
     if (material->law == SK_ELASTIC_HENCKY)
         return;
-    const f4 square = sk_larger(sk_row_norm(b), sk_four(1.0f));
-    group->wave_speed *= f4_sqrt(material->law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square);
+    const fl square = sk_larger(sk_row_norm(b), fl_splat(1.0f));
+    group->wave_speed *= fl_sqrt(material->law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square);
 }
 
 /* Plastic flow in a time dt (s), then stress. Returns 0, and changes nothing, if a point needs the kernels. */
 SK_LANES_INLINE int sk_lanes_law(const sk_elastic_material *material, float dt, sk_elastic_group *group)
 {
-    f4 excess[SK_SYMMETRIC], strain[SK_SYMMETRIC];
+    fl excess[SK_SYMMETRIC], strain[SK_SYMMETRIC];
     const int plastic = material->plasticity != SK_PLASTIC_NONE;
     if (material->tear > 0.0f || sk_any(~(sk_volume_change(group->deformation) > -0.9f)))
         return 0;
     sk_excess(group->deformation, excess);
-    group->work = sk_four(0.0f);
+    group->work = fl_splat(0.0f);
     if ((plastic || material->law == SK_ELASTIC_HENCKY) && !sk_hencky(excess, strain))
         return 0;
     if (plastic && sk_lanes_flow(material, dt, strain, group))

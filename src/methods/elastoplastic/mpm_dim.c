@@ -1,4 +1,5 @@
-/* The transfers of mpm, tuned: four points of a cell are lanes, and all points of a cell share their nodes.
+/* The transfers of mpm, tuned: four points of a cell are lanes, or eight where registers hold as many, and all points
+ * of a cell share their nodes.
  *
  * Sums over the 3^dimension nodes of a point are taken along one axis after the other. Along an axis the nodes give a
  * value, its rise and its moment; the first two axes then need three values each and not nine:
@@ -10,6 +11,10 @@
  * Points to nodes is the transpose of nodes to points.
  */
 #include "base/simd.h"
+
+#if defined(__AVX2__) && !defined(SK_LANES_COUNT)
+#define SK_LANES_COUNT 8
+#endif
 #include "methods/elastoplastic/mpm_law.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -24,21 +29,21 @@ INLINE int row_start(int row)
 
 /* --- Points to nodes --- */
 
-enum { MOST_GROUPS = 8 }; /* of a cell, added at once */
+enum { MOST_GROUPS = 32 / SK_LANES }; /* of a cell, added at once */
 
 /* What a group gives to the levels of the axes, by component; `x` and `level[0]` have the factor of mass. */
 typedef struct gift {
-    f4 x[3], y[3], z[3], cross[ROWS];
-    f4 level[SELKIE_DIM][SELKIE_DIM][3]; /* m/s  [axis][component] */
+    fl x[3], y[3], z[3], cross[ROWS];
+    fl level[SELKIE_DIM][SELKIE_DIM][3]; /* m/s  [axis][component] */
 } gift;
 
 /* The axes, velocity, affine part and stress of a group. `mass` is zero in idle lanes. */
 static void make_gift(const sk_mpm_giving *giving, const float centre[3], const sk_point_rows *rows,
-                      const sk_point_rows *sources, f4 mass, const f4 push[SK_SYMMETRIC], gift *to)
+                      const sk_point_rows *sources, fl mass, const fl push[SK_SYMMETRIC], gift *to)
 {
     sk_lane_records records;
     sk_mpm_axis axes[SELKIE_DIM];
-    f4 affine[SK_MPM_MATRIX];
+    fl affine[SK_MPM_MATRIX];
     sk_load_records(giving->points.records, rows, &records);
     sk_load_matrices(giving->points.now.affine, sources, affine);
     sk_mpm_axes(giving->grid, centre, records.column, axes);
@@ -51,12 +56,12 @@ static void make_gift(const sk_mpm_giving *giving, const float centre[3], const 
 
     /* Nodes before and behind get the rise of stress and the moment of the affine part, those at the cell the rest. */
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const f4 low = giving->cell_size * axes[d].moment[0], high = giving->cell_size * axes[d].moment[1];
+        const fl low = giving->cell_size * axes[d].moment[0], high = giving->cell_size * axes[d].moment[1];
         for (int c = 0; c < SELKIE_DIM; c++) {
-            const f4 slope = affine[SELKIE_DIM * c + d], against = -push[sk_entry(c, d)];
-            f4 *level = to->level[d][c];
-            level[0] = f4_multiply_add(axes[d].rise[0], against, low * slope);
-            level[2] = f4_multiply_add(axes[d].rise[1], against, high * slope);
+            const fl slope = affine[SELKIE_DIM * c + d], against = -push[sk_entry(c, d)];
+            fl *level = to->level[d][c];
+            level[0] = fl_multiply_add(axes[d].rise[0], against, low * slope);
+            level[2] = fl_multiply_add(axes[d].rise[1], against, high * slope);
             if (d == 0) {
                 level[0] *= mass;
                 level[2] *= mass;
@@ -68,41 +73,41 @@ static void make_gift(const sk_mpm_giving *giving, const float centre[3], const 
     /* Velocity goes with the last axis. */
     for (int c = 0; c < SELKIE_DIM; c++)
         for (int n = 0; n < 3; n++) {
-            f4 *level = &to->level[SELKIE_DIM - 1][c][n];
-            *level = f4_multiply_add(axes[SELKIE_DIM - 1].weight[n], records.column[3 + c], *level);
+            fl *level = &to->level[SELKIE_DIM - 1][c][n];
+            *level = fl_multiply_add(axes[SELKIE_DIM - 1].weight[n], records.column[3 + c], *level);
         }
 }
 
 /* Momentum of component c that groups give to the nodes at level k of z, a sum in each lane. */
-INLINE void add_level(const gift *gifts, int count, int c, int k, f4 sum[9])
+INLINE void add_level(const gift *gifts, int count, int c, int k, fl sum[9])
 {
-    f4 total[9];
+    fl total[9];
     for (int n = 0; n < 9; n++)
-        total[n] = sk_four(0.0f);
+        total[n] = fl_splat(0.0f);
     for (const gift *g = gifts; g < gifts + count; g++) {
-        const f4 *x = g->level[0][c], *y = g->level[1][c], *z = g->level[SELKIE_DIM - 1][c];
+        const fl *x = g->level[0][c], *y = g->level[1][c], *z = g->level[SELKIE_DIM - 1][c];
 #pragma GCC unroll 3
         for (int j = 0; j < 3; j++) {
-            const f4 row = SELKIE_DIM == 3 ? f4_multiply_add(g->y[j], z[k], g->z[k] * y[j]) : y[j];
-            const f4 cross = g->cross[3 * k + j];
+            const fl row = SELKIE_DIM == 3 ? fl_multiply_add(g->y[j], z[k], g->z[k] * y[j]) : y[j];
+            const fl cross = g->cross[3 * k + j];
 #pragma GCC unroll 3
             for (int i = 0; i < 3; i++)
-                total[3 * j + i] = f4_multiply_add(g->x[i], row, f4_multiply_add(cross, x[i], total[3 * j + i]));
+                total[3 * j + i] = fl_multiply_add(g->x[i], row, fl_multiply_add(cross, x[i], total[3 * j + i]));
         }
     }
     for (int n = 0; n < 9; n++)
         sum[n] = total[n];
 }
 
-INLINE void add_mass(const gift *gifts, int count, int k, f4 sum[9])
+INLINE void add_mass(const gift *gifts, int count, int k, fl sum[9])
 {
-    f4 total[9];
+    fl total[9];
     for (int n = 0; n < 9; n++)
-        total[n] = sk_four(0.0f);
+        total[n] = fl_splat(0.0f);
     for (const gift *g = gifts; g < gifts + count; g++)
 #pragma GCC unroll 9
         for (int n = 0; n < 9; n++)
-            total[n] = f4_multiply_add(g->x[n % 3], g->cross[3 * k + n / 3], total[n]);
+            total[n] = fl_multiply_add(g->x[n % 3], g->cross[3 * k + n / 3], total[n]);
     for (int n = 0; n < 9; n++)
         sum[n] = total[n];
 }
@@ -111,7 +116,7 @@ INLINE void add_mass(const gift *gifts, int count, int k, f4 sum[9])
 static void add_gifts(const gift *gifts, int count, float (*first)[4])
 {
     for (int k = 0; k < ROWS / 3; k++) {
-        f4 sum[4][9];
+        fl sum[4][9];
         for (int c = 0; c < SELKIE_DIM; c++)
             add_level(gifts, count, c, k, sum[c]);
         if (SELKIE_DIM == 2)
@@ -131,7 +136,7 @@ static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32
     int count = 0;
     for (uint32_t p = begin; p < end; p += SK_LANES) {
         const sk_point_rows rows = sk_point_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
-        f4 push[SK_SYMMETRIC], mass;
+        fl push[SK_SYMMETRIC], mass;
         sk_mpm_fetch(&giving->points, giving->points.now.deformation, p);
         sk_mpm_fetch(&giving->points, giving->points.now.affine, p);
         sk_mpm_group_law(giving, &rows, &sources, sums, push, &mass);
@@ -174,7 +179,7 @@ selkie_code SK_DIM(sk_mpm_to_grid)(sk_step *step, selkie_error *error)
 
 /* Velocities of a tile by component. The last row may be read beyond its end. */
 typedef struct velocity_tile {
-    float component[SELKIE_DIM][SK_MPM_TILE + SK_LANES];
+    float component[SELKIE_DIM][SK_MPM_TILE + 4];
 } velocity_tile;
 
 /* Copies the nodes of a block and its halo. */
@@ -202,48 +207,48 @@ static void load_tile(const sk_mpm_taking *taking, int block, velocity_tile *til
 {
     f4 nodes[SK_MPM_TILE];
     copy_nodes(taking, block, nodes);
-    for (int n = 0; n < SK_MPM_TILE; n += SK_LANES) {
+    for (int n = 0; n < SK_MPM_TILE; n += 4) {
         sk_transpose(nodes + n);
         for (int c = 0; c < SELKIE_DIM; c++)
             f4_store(tile->component[c] + n, nodes[n + c]);
     }
     for (int c = 0; c < SELKIE_DIM; c++)
-        f4_store(tile->component[c] + SK_MPM_TILE, sk_four(0.0f));
+        f4_store(tile->component[c] + SK_MPM_TILE, (f4){0.0f, 0.0f, 0.0f, 0.0f});
 }
 
 /* Rise and moment along an axis, from the values of its three levels. */
-INLINE void take_along(const sk_mpm_axis *axis, const f4 level[3], f4 *rise, f4 *moment)
+INLINE void take_along(const sk_mpm_axis *axis, const fl level[3], fl *rise, fl *moment)
 {
-    const f4 low = level[0] - level[1], high = level[2] - level[1];
-    *rise = f4_multiply_add(axis->rise[1], high, axis->rise[0] * low);
-    *moment = f4_multiply_add(axis->moment[1], high, axis->moment[0] * low);
+    const fl low = level[0] - level[1], high = level[2] - level[1];
+    *rise = fl_multiply_add(axis->rise[1], high, axis->rise[0] * low);
+    *moment = fl_multiply_add(axis->moment[1], high, axis->moment[0] * low);
 }
 
-INLINE f4 weigh(const f4 weight[3], const f4 level[3])
+INLINE fl weigh(const fl weight[3], const fl level[3])
 {
-    return f4_multiply_add(weight[2], level[2], f4_multiply_add(weight[1], level[1], weight[0] * level[0]));
+    return fl_multiply_add(weight[2], level[2], fl_multiply_add(weight[1], level[1], weight[0] * level[0]));
 }
 
 /* A component of velocity (m/s), and its gradient and affine slope in the units of the axes' rises and moments. */
-INLINE f4 take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const f4 cross[ROWS], f4 gradient[SELKIE_DIM],
-               f4 slope[SELKIE_DIM])
+INLINE fl take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const fl cross[ROWS], fl gradient[SELKIE_DIM],
+               fl slope[SELKIE_DIM])
 {
-    const f4 zero = sk_four(0.0f);
-    f4 level[3][3] = {{zero, zero, zero}, {zero, zero, zero}, {zero, zero, zero}}; /* [axis] */
+    const fl zero = fl_splat(0.0f);
+    fl level[3][3] = {{zero, zero, zero}, {zero, zero, zero}, {zero, zero, zero}}; /* [axis] */
 #pragma GCC unroll 9
     for (int row = 0; row < ROWS; row++) {
         const int j = row % 3, k = row / 3;
         const f4 nodes = f4_load(first + row_start(row));
-        const f4 node[3] = {sk_four(nodes[0]), sk_four(nodes[1]), sk_four(nodes[2])};
+        const fl node[3] = {fl_splat(nodes[0]), fl_splat(nodes[1]), fl_splat(nodes[2])};
         for (int i = 0; i < 3; i++)
-            level[0][i] = f4_multiply_add(cross[row], node[i], level[0][i]);
-        const f4 sum = weigh(axes[0].weight, node);
+            level[0][i] = fl_multiply_add(cross[row], node[i], level[0][i]);
+        const fl sum = weigh(axes[0].weight, node);
         if (SELKIE_DIM == 2) {
             level[1][j] = sum;
             continue;
         }
-        level[1][j] = f4_multiply_add(axes[SELKIE_DIM - 1].weight[k], sum, level[1][j]);
-        level[2][k] = f4_multiply_add(axes[1].weight[j], sum, level[2][k]);
+        level[1][j] = fl_multiply_add(axes[SELKIE_DIM - 1].weight[k], sum, level[1][j]);
+        level[2][k] = fl_multiply_add(axes[1].weight[j], sum, level[2][k]);
     }
     for (int d = 0; d < SELKIE_DIM; d++)
         take_along(&axes[d], level[d], &gradient[d], &slope[d]);
@@ -251,14 +256,14 @@ INLINE f4 take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const f4 
 }
 
 /* sk_mpm_deform. `gradient` has no unit. */
-INLINE void deform(const f4 gradient[SK_MPM_MATRIX], f4 deformation[SK_MPM_MATRIX])
+INLINE void deform(const fl gradient[SK_MPM_MATRIX], fl deformation[SK_MPM_MATRIX])
 {
-    f4 next[SK_MPM_MATRIX];
+    fl next[SK_MPM_MATRIX];
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
-            f4 sum = gradient[SELKIE_DIM * i + j];
+            fl sum = gradient[SELKIE_DIM * i + j];
             for (int k = 0; k < SELKIE_DIM; k++)
-                sum = f4_multiply_add(gradient[SELKIE_DIM * i + k], deformation[SELKIE_DIM * k + j], sum);
+                sum = fl_multiply_add(gradient[SELKIE_DIM * i + k], deformation[SELKIE_DIM * k + j], sum);
             next[SELKIE_DIM * i + j] = deformation[SELKIE_DIM * i + j] + sum;
         }
     for (int n = 0; n < SK_MPM_MATRIX; n++)
@@ -272,7 +277,7 @@ INLINE void take_group(const sk_mpm_taking *taking, const float centre[3], const
     const sk_mpm_points *points = &taking->points;
     const float factor = 4.0f * taking->per_cell, time = taking->moving.dt * taking->per_cell;
     sk_mpm_axis axes[SELKIE_DIM];
-    f4 cross[ROWS], affine[SK_MPM_MATRIX], gradient[SK_MPM_MATRIX], deformation[SK_MPM_MATRIX];
+    fl cross[ROWS], affine[SK_MPM_MATRIX], gradient[SK_MPM_MATRIX], deformation[SK_MPM_MATRIX];
     sk_mpm_axes(taking->grid, centre, records->column, axes);
     sk_mpm_cross(axes, cross);
     for (int d = 0; d < SELKIE_DIM; d++)

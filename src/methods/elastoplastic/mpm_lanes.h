@@ -27,7 +27,7 @@ SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matr
 /* --- Matrices --- */
 
 /* Matrices of the points, row-major. */
-SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *rows, f4 matrix[SK_MPM_MATRIX])
+SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *rows, fl matrix[SK_MPM_MATRIX])
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
         sk_load_columns(from, SK_MPM_MATRIX, n, rows, matrix + n);
@@ -35,7 +35,7 @@ SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *ro
         matrix[SK_MPM_MATRIX - 1] = sk_load_column(from, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows);
 }
 
-SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, const f4 matrix[SK_MPM_MATRIX])
+SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, const fl matrix[SK_MPM_MATRIX])
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
         sk_store_columns(to, SK_MPM_MATRIX, n, rows, matrix + n);
@@ -48,19 +48,19 @@ SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, con
 /* Values a, b, c of the nodes before, at and behind the cell enter as b and the differences a - b and c - b, since
  * weights add up to 1, and their rises and their moments about the point to 0. */
 typedef struct sk_mpm_axis {
-    f4 weight[3];
-    f4 rise[2];   /* a cell: of the nodes before and behind */
-    f4 moment[2]; /* weight times the way from the point to the node, cells */
+    fl weight[3];
+    fl rise[2];   /* a cell: of the nodes before and behind */
+    fl moment[2]; /* weight times the way from the point to the node, cells */
 } sk_mpm_axis;
 
 /* sk_mpm_weights of the points of a cell. */
-SK_LANES_INLINE void sk_mpm_axes(const sk_grid *grid, const float centre[3], const f4 position[3],
+SK_LANES_INLINE void sk_mpm_axes(const sk_grid *grid, const float centre[3], const fl position[3],
                                  sk_mpm_axis axes[SELKIE_DIM])
 {
     const float inverse = (float)(1.0 / grid->cell_size);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const f4 offset = (position[d] - (float)grid->corner[d]) * inverse - centre[d];
-        const f4 below = 0.5f - offset, above = 0.5f + offset;
+        const fl offset = (position[d] - (float)grid->corner[d]) * inverse - centre[d];
+        const fl below = 0.5f - offset, above = 0.5f + offset;
         sk_mpm_axis *axis = &axes[d];
         axis->weight[0] = 0.5f * below * below;
         axis->weight[1] = 0.75f - offset * offset;
@@ -73,7 +73,7 @@ SK_LANES_INLINE void sk_mpm_axes(const sk_grid *grid, const float centre[3], con
 }
 
 /* Weights across x: products of those along y and z. */
-SK_LANES_INLINE void sk_mpm_cross(const sk_mpm_axis axes[SELKIE_DIM], f4 cross[SK_MPM_NODES / 3])
+SK_LANES_INLINE void sk_mpm_cross(const sk_mpm_axis axes[SELKIE_DIM], fl cross[SK_MPM_NODES / 3])
 {
     for (int row = 0; row < SK_MPM_NODES / 3; row++)
         cross[row] =

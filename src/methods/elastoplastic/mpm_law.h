@@ -8,7 +8,7 @@
 /* Sums of a block, a point in each lane, and those of points that took the kernels. */
 typedef struct sk_mpm_lane_sums {
     sk_lane_doubles energy, work;
-    f4 wave_speed;
+    fl wave_speed;
     sk_mpm_law_sums single;
 } sk_mpm_lane_sums;
 
@@ -21,11 +21,11 @@ SK_LANES_INLINE sk_mpm_law_sums sk_mpm_total_sums(const sk_mpm_lane_sums *sums)
 
 /* Points of a group by the kernels. */
 static __attribute__((noinline, unused)) void sk_mpm_single_laws(const sk_mpm_giving *giving, const sk_point_rows *rows,
-                                                                 sk_mpm_law_sums *sums, f4 push[SK_SYMMETRIC], f4 *mass)
+                                                                 sk_mpm_law_sums *sums, fl push[SK_SYMMETRIC], fl *mass)
 {
-    *mass = sk_four(0.0f);
+    *mass = fl_splat(0.0f);
     for (int n = 0; n < SK_SYMMETRIC; n++)
-        push[n] = sk_four(0.0f);
+        push[n] = fl_splat(0.0f);
     for (int l = 0; l < rows->count; l++) {
         sk_mpm_gift gift;
         sk_mpm_make_gift(giving, (uint32_t)rows->at[l], sums, &gift);
@@ -52,7 +52,7 @@ SK_LANES_INLINE void sk_mpm_store_group(const sk_mpm_points *points, const sk_el
  * rows of its attributes. */
 static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving *giving, const sk_point_rows *rows,
                                                             const sk_point_rows *sources, sk_mpm_lane_sums *sums,
-                                                            f4 push[SK_SYMMETRIC], f4 *mass)
+                                                            fl push[SK_SYMMETRIC], fl *mass)
 {
     const sk_mpm_points *points = &giving->points;
     const sk_elastic_material *material = sk_mpm_material(giving->mpm, points, (uint32_t)rows->at[0]);
@@ -73,11 +73,11 @@ static inline __attribute__((unused)) void sk_mpm_group_law(const sk_mpm_giving 
     /* Idle lanes repeat the last point: they have no mass and no part in the sums. */
     const float factor = giving->kick * material->inverse_density / giving->cell_size;
     const sk_lane_mask busy = sk_lane_busy(rows);
-    const f4 zero = sk_four(0.0f);
+    const fl zero = fl_splat(0.0f);
     sk_mpm_store_group(points, material, rows, sources, &group);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         push[n] = factor * group.stress[n];
-    *mass = sk_choose(busy, sk_four(material->relative_mass), zero);
+    *mass = sk_choose(busy, fl_splat(material->relative_mass), zero);
     sums->energy += sk_doubles(sk_choose(busy, group.energy, zero));
     if (material->plasticity != SK_PLASTIC_NONE)
         sums->work += sk_doubles(sk_choose(busy, group.work, zero));

@@ -22,10 +22,10 @@ enum {
     SK_REST_PUSH = SK_REST_MATRIX + 1 /* components of sk_rest_push */
 };
 
-/* Component c of a site's value in an array [sites / 4][components][4]. */
+/* Component c of a site's value in an array [sites / lanes][components][lanes]. */
 SK_REST_INLINE size_t sk_rest_at(int components, int c, size_t site)
 {
-    return (site / 4 * (size_t)components + (size_t)c) * 4 + site % 4;
+    return (site / SK_REST_LANES * (size_t)components + (size_t)c) * SK_REST_LANES + site % SK_REST_LANES;
 }
 
 /* Steps from a site of a tile to that of bond n. */

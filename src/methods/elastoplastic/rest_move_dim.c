@@ -244,7 +244,7 @@ static inline void kick_group(const move_frame *frame, const sk_point_rows *rows
 {
     const sk_point_kick *kick = &frame->kick;
     const sk_lane_mask busy = sk_lane_busy(rows), ids = (sk_lane_mask)records->column[6];
-    f4 square = sk_four(0.0f);
+    f4 square = fl_splat(0.0f);
     size_t site[SK_LANES];
     for (int l = 0; l < SK_LANES; l++)
         site[l] = frame->rest->place[(uint32_t)ids[l]];
@@ -258,7 +258,7 @@ static inline void kick_group(const move_frame *frame, const sk_point_rows *rows
         const f4 relative = velocity - (float)frame->rest->mean[d];
         records->column[3 + d] = velocity;
         square = f4_multiply_add(relative, relative, square);
-        drift->velocity[d] += sk_doubles(sk_choose(busy, velocity, sk_four(0.0f)));
+        drift->velocity[d] += sk_doubles(sk_choose(busy, velocity, fl_splat(0.0f)));
     }
     drift->fastest2 = sk_larger(square, drift->fastest2);
 }

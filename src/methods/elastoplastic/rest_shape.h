@@ -1,9 +1,9 @@
 /* Elastoplastic points with a rest shape, as a method: bonds between neighbours on the lattice of the start.
  *
  * Points lie on a lattice at rest. Its sites are kept in bricks of 8^dimension, so that the neighbours of a site are
- * known without lists. A brick is processed with a halo of one site. Arrays are [sites / 4][components][4]: what a halo
- * needs of a site lies close together. Brick 0 is empty. The particles of the store move among each other; `place` has
- * the site of each by its id.
+ * known without lists. A brick is processed with a halo of one site. Arrays are [sites / lanes][components][lanes]:
+ * what a halo needs of a site lies close together. Brick 0 is empty. The particles of the store move among each other;
+ * `place` has the site of each by its id.
  *
  * A step has four phases. `stress`: positions to the sites, deformation, plastic flow and stress. `bonds`: forces of
  * the bonds. `touch`: forces between points without a bond that come closer than a spacing. `move`: velocities,
@@ -18,6 +18,13 @@
 #include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_rest_shape;
+
+/* Sites along x that are processed together: half a row of a brick, or all of it where registers hold as many. */
+#if defined(__AVX2__)
+#define SK_REST_LANES 8
+#else
+#define SK_REST_LANES 4
+#endif
 
 enum { SK_BRICK_LOG = 3, SK_BRICK_N = 1 << SK_BRICK_LOG, SK_BRICK_MASK = SK_BRICK_N - 1 };
 
@@ -46,7 +53,7 @@ typedef struct sk_rest_shape {
     uint32_t *bonds;       /* [bricks][sites] bit n: bond of offset n; the middle one: there is a point */
     uint8_t *material;     /* [bricks][sites] */
 
-    /* Values of points, [sites / 4][components][4]. */
+    /* Values of points, [sites / lanes][components][lanes]. */
     float *position;     /* m     [dimension] */
     float *inverse;      /*       [dimension^2] of K */
     float *push;         /*       [dimension^2 + 1] sk_rest_push */

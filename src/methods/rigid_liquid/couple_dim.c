@@ -12,6 +12,12 @@ static int is_liquid(const sk_grid *grid, sk_plain_cell cell)
     return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
 }
 
+/* The unilateral pressure has unknowns of its own, which are not known yet. Its solver drops other cells. */
+static int takes_all_cells(const sk_step *step)
+{
+    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
 /* The shares of a body in the faces of a block: of the block's own piece, and of those in the next block along each
  * axis. */
 typedef struct body_shares {
@@ -94,6 +100,7 @@ static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode
     const sk_solids *solids = &step->solids;
     const uint32_t first = solids->piece_first[block], pieces = solids->piece_first[block + 1] - first;
     body_shares known[MOST];
+    const int all = takes_all_cells(step);
     uint32_t count = 0;
     for (uint32_t n = 0; n < pieces && n < MOST; n++)
         known[n] = find_shares(step, &solids->pieces[first + n]);
@@ -101,7 +108,7 @@ static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode
     {
         const int at[3] = {cell.local & SK_BLOCK_MASK, cell.local >> SK_BLOCK_LOG & SK_BLOCK_MASK,
                            cell.local >> 2 * SK_BLOCK_LOG};
-        if (!is_liquid(&step->grid, cell))
+        if (!all && !is_liquid(&step->grid, cell))
             continue;
         for (uint32_t n = 0; n < pieces; n++) {
             const body_shares shares = n < MOST ? known[n] : find_shares(step, &solids->pieces[first + n]);
@@ -144,6 +151,7 @@ static selkie_code list_entries(sk_step *step, sk_rigid_liquid *state, selkie_er
         .entry_count = first[grid->block_count],
         .entries = state->entries,
         .response = (const double(*)[SK_POISSON_MODES][SK_POISSON_MODES])state->response,
+        .velocity = (const double(*)[SK_POISSON_MODES])state->velocity,
     };
     return SELKIE_OK;
 }
@@ -197,11 +205,17 @@ selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
         for (int d = 0; d < SELKIE_DIM; d++)
             change->velocity[d] = state->response[b][d][d] > 0.0 ? kick * step->scene->gravity[d] : 0.0;
         memcpy(change->centre, step->rigid->states[b].position, sizeof change->centre);
+        for (int k = 0; k < SK_BODY_MODES; k++)
+            state->velocity[b][k] =
+                k < SELKIE_DIM
+                    ? step->rigid->states[b].velocity[k] + change->velocity[k]
+                    : step->rigid->states[b].angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2] * step->grid.cell_size;
     }
     SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes, step->threads);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int b = 1; b < step->grid.block_count; b++)
-        for (uint32_t n = step->solids.piece_first[b]; n < step->solids.piece_first[b + 1]; n++)
+        for (uint32_t n = step->solids.piece_first[b]; !takes_all_cells(step) && n < step->solids.piece_first[b + 1];
+             n++)
             fill_faces(step, &step->solids.pieces[n]);
 
     SK_TRY(list_entries(step, state, error));

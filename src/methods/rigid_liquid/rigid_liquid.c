@@ -15,8 +15,9 @@ static selkie_code create(sk_step *step, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
     const size_t count = (size_t)step->rigid->body_count;
     state->response = sk_allocate_zeroed(step->memory, (count + 1) * sizeof *state->response);
+    state->velocity = sk_allocate_zeroed(step->memory, (count + 1) * sizeof *state->velocity);
     state->changes = sk_allocate_zeroed(step->memory, (count + 1) * sizeof *state->changes);
-    if (!state->response || !state->changes)
+    if (!state->response || !state->velocity || !state->changes)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %zu of them", count);
     for (int b = 0; b < step->rigid->body_count; b++)
         sk_solids_add_body(&step->solids, step->rigid->bodies[b].shape, step->rigid->bodies[b].def->surface,
@@ -31,6 +32,7 @@ static void destroy(sk_step *step)
         return;
     sk_release(step->memory, state->entries);
     sk_release(step->memory, state->response);
+    sk_release(step->memory, state->velocity);
     sk_release(step->memory, state->changes);
     sk_release(step->memory, state->contacts);
     sk_release(step->memory, state->counts);

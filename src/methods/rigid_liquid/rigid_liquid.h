@@ -29,6 +29,7 @@ typedef struct sk_rigid_liquid {
     sk_poisson_modes modes;
     sk_poisson_mode_entry *entries;
     double (*response)[SK_POISSON_MODES][SK_POISSON_MODES]; /* [bodies] */
+    double (*velocity)[SK_POISSON_MODES];                   /* [bodies] before the pressure solve */
     sk_velocity_change *changes;                            /* [bodies] of the velocity since the start of the step */
     sk_body_contact *contacts;
     uint32_t *counts; /* [grid blocks + 1] of entries, then of contacts */

@@ -61,18 +61,40 @@ static size_t age_offset(const sk_particles *particles)
     return offset;
 }
 
-/* Droplets are the last particles between steps. */
+/* Number of droplets at the end of the store. */
+static int64_t droplets_last(const sk_particles *particles, const float *ages)
+{
+    int64_t first = particles->count;
+    while (first > 0 && ages[first - 1] > 0.0f)
+        first--;
+    return particles->count - first;
+}
+
+/* Takes out droplets that have other particles behind them, such as new ones of a source. */
+static selkie_code part_among_others(sk_step *step, sk_splashes *s, float *ages, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    for (int64_t p = 0; p < particles->count; p++)
+        if (ages[p] > 0.0f) {
+            SK_TRY(add_apart(step, s, p, error));
+            particles->records[p].flags |= SK_PARTICLE_DEAD;
+        }
+    if (s->apart_count)
+        sk_particles_drop_dead(particles);
+    return SELKIE_OK;
+}
+
+/* Droplets are the last particles between steps, unless others have come since. */
 selkie_code sk_splash_part(sk_step *step, selkie_error *error)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);
     sk_particles *particles = &step->particles;
-    const sk_attribute *age = sk_particles_find_attribute(particles, SK_SPLASH_AGE);
-    const float *ages = (const float *)(const void *)age->data;
-    int64_t first = particles->count;
+    float *ages = (float *)(void *)sk_particles_find_attribute(particles, SK_SPLASH_AGE)->data;
+    const int64_t last = droplets_last(particles, ages), first = particles->count - last;
     s->apart_count = 0;
-    while (first > 0 && ages[first - 1] > 0.0f)
-        first--;
-    if (first == particles->count)
+    if (last != s->flying || !s->counted)
+        return part_among_others(step, s, ages, error);
+    if (!last)
         return SELKIE_OK;
     for (int64_t p = first; p < particles->count; p++)
         SK_TRY(add_apart(step, s, p, error));
@@ -293,5 +315,6 @@ selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
     if (s->apart_count > flying)
         sk_particles_drop_dead(&step->particles);
     s->flying = 0;
+    s->counted = 1;
     return s->apart_count ? put_back(step, s, error) : SELKIE_OK;
 }

@@ -61,7 +61,7 @@ static void load_fill(const sk_step *step, int block, finder *f)
     sk_tile_load(&step->grid, step->grid.fields[SK_FIELD_FILL], block, HALO, f->fill);
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int side = 0; side < 2; side++) {
-            const int place = step->grid.periodic >> d & 1 ? INT_MIN : wall_place(step, block, d, side);
+            const int place = wall_place(step, block, d, side);
             if (place == INT_MIN || (side ? place + HALO >= WIDTH : place + HALO <= 0))
                 continue;
             /* Cells [first, last) along the axis lie behind the wall: stretches of the tile. */

@@ -112,6 +112,7 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     const size_t list = chunk->bytes >= sizeof s->counts ? chunk->bytes - sizeof s->counts : 1;
     if (list % sizeof *s->recent)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of splashes is not that of this version", file);
+    s->counted = 0;
     s->recent_count = list / sizeof *s->recent;
     SK_TRY(sk_reserve(step->memory, (void **)&s->recent, &s->recent_capacity, s->recent_count + 1, sizeof *s->recent,
                       "splashes", error));

@@ -6,9 +6,9 @@
  * duration: a droplet of the training runs holds many particles. The droplet's change of velocity comes from
  * the model too, and the particles around it take the opposite impulse.
  *
- * Droplets fly by themselves: they are the last particles between steps, with an age in the attribute "splash", and are
- * apart from the others within a step. A droplet that meets liquid or a solid becomes an ordinary particle again. No
- * particle is made or lost.
+ * Droplets fly by themselves: they have an age in the attribute "splash", are the last particles at the end of a step,
+ * and are apart from the others within a step. A droplet that meets liquid or a solid becomes an ordinary particle
+ * again. No particle is made or lost.
  */
 #ifndef SK_METHODS_SPLASHES_SPLASHES_H
 #define SK_METHODS_SPLASHES_SPLASHES_H
@@ -56,7 +56,8 @@ typedef struct sk_splashes {
     char *saved; /* counts and recent cells in one piece */
     size_t saved_capacity;
     int64_t flying;
-    int beyond; /* features beyond those of training were seen */
+    int counted; /* `flying` is that of the particles; not so after a checkpoint */
+    int beyond;  /* features beyond those of training were seen */
 } sk_splashes;
 
 /* Marks the particles that become droplets, with their changes of velocity. */

@@ -55,10 +55,11 @@ static int corrects(const sk_step *step)
     return step->scene->unilateral.density_correction;
 }
 
-/* The correction measures density with the solids at the start of the step, the pressure with those at its end. */
+/* The correction measures density with the solids at the start of the step, the pressure with those at its end. Rigid
+ * bodies move after the pressure. */
 static int needs_both_poses(const sk_step *step)
 {
-    return corrects(step) && step->solids.moving_count;
+    return corrects(step) && step->solids.moving_count > step->solids.body_count;
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)

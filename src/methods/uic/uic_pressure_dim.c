@@ -253,12 +253,15 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+        const float *lightness =
+            step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + (size_t)block * SK_BLOCK_CELLS : NULL;
         sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
         fold_at_walls(&rooms->walls, d, density);
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
             f8 room = f8_load(rooms->face[d] + n), change,
                impulse = room * (f8_load(potential + n - up) - f8_load(potential + n));
+            impulse = lightness ? impulse * f8_load(lightness + c) : impulse;
             if (bounds_flow) {
                 i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
                 change = flow_change(impulse, room, f8_load(density + n), full, gain);
@@ -335,6 +338,28 @@ static void finish_block(const sk_step *step, int block, float scale)
         mark_flying(step, block, pushed ? potential : NULL);
 }
 
+/* A rigid body closes the gap below it before it meets resistance: in the cells that it covers in part, the density of
+ * the cell itself counts. Liquid below the gap would hold a light body up at half a cell. */
+static void loosen_beside_bodies(const sk_step *step, int block)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    const float *density = step->grid.fields[SK_FIELD_DENSITY] + base;
+    float *spare = sk_uic_spare_of(step) + base;
+    for (uint32_t n = solids->piece_first[block]; n < solids->piece_first[block + 1]; n++) {
+        const sk_body_piece *piece = &solids->pieces[n];
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
+            const float room = 1.0f - solids->blurred[solid + (size_t)c];
+            int covered = spare[c] >= 0.0f && room >= UIC_LEAST_ROOM && room < 1.0f;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                covered &= at[d] >= piece->low[d] && at[d] < piece->high[d];
+            if (covered)
+                spare[c] = sk_uic_spare(density[c] / room, density[c] / room, room);
+        }
+    }
+}
+
 /* Finds the full cells. NULL if rows bound the density. */
 static const float *find_full(sk_step *step, const uic_pressure_form *form)
 {
@@ -347,7 +372,11 @@ static const float *find_full(sk_step *step, const uic_pressure_form *form)
     sk_deal_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    form->mark_full(step, b);
+    {
+        form->mark_full(step, b);
+        if (step->modes && step->solids.body_count)
+            loosen_beside_bodies(step, b);
+    }
     return spare;
 }
 
@@ -366,6 +395,7 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
                                .presence = grid->fields[SK_FIELD_DENSITY],
                                .lower = find_bounds(step, form),
                                .spare = find_full(step, form),
+                               .modes = step->modes,
                                .tolerance = def->tolerance,
                                /* there was no correction, or nothing to correct */
                                .is_first = !step->shifted,

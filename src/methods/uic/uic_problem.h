@@ -15,11 +15,12 @@ typedef struct uic_block {
 
 /* Definition of a problem. */
 typedef struct uic_problem {
-    const char *name;      /* for messages */
-    const float *target;   /* density that must not exceed the room */
-    const float *presence; /* a second density that makes a cell take part; NULL = none */
-    const float *lower;    /* bounds of the unknown; NULL = 0 */
-    const float *spare;    /* SPARE: rows of full cells bound the flow; NULL = all rows bound `target` */
+    const char *name;              /* for messages */
+    const float *target;           /* density that must not exceed the room */
+    const float *presence;         /* a second density that makes a cell take part; NULL = none */
+    const float *lower;            /* bounds of the unknown; NULL = 0 */
+    const float *spare;            /* SPARE: rows of full cells bound the flow; NULL = all rows bound `target` */
+    const sk_poisson_modes *modes; /* rigid bodies that move under the unknown; NULL = none */
     double tolerance;
     double least_excess; /* no solve if the largest excess is below this */
     uic_block *blocks;   /* [block_count] */

@@ -46,16 +46,19 @@ static int has_any(const float *values)
 static void weigh_faces(const sk_step *step, int block, const uic_rooms *rooms, const float *spare, uic_faces *faces)
 {
     const sk_grid *grid = &step->grid;
-    float density[SK_TILE_VALUES(1)];
+    float density[SK_TILE_VALUES(1)], lightness[SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d], last = SK_TILE_VALUES(1) - 8;
         sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        if (step->relative_density)
+            sk_tile_load(grid, grid->fields[SK_FIELD_LIGHTNESS_X + d], block, 1, lightness);
         fold_at_walls(&rooms->walls, d, density);
         for (int begin = up; begin < SK_TILE_VALUES(1); begin += 8) {
             const int n = begin < last ? begin : last;
             f8 room = f8_load(rooms->face[d] + n), mass = uic_real_mass(room, f8_load(density + n));
             i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
-            f8_store(faces->coefficient[d] + n, room * room / uic_solved_mass(room, mass, full));
+            f8 flow = room * room / uic_solved_mass(room, mass, full);
+            f8_store(faces->coefficient[d] + n, step->relative_density ? flow * f8_load(lightness + n) : flow);
         }
     }
 }
@@ -220,6 +223,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
                 .diagonal = grid->fields[SK_FIELD_DIAGONAL],
                 .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
                 .solution = grid->fields[SK_FIELD_POTENTIAL],
+                .modes = problem->modes,
             },
         .lower = problem->lower,
     };
@@ -245,6 +249,27 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
     return SELKIE_OK;
 }
 
+/* Bodies take room from cells as they move. Rows of full cells contain that in their flow; the others bound a density
+ * with the room that the bodies leave before they move. */
+static void move_bodies(const sk_step *step, const uic_problem *problem)
+{
+    const sk_poisson_modes *modes = problem->modes;
+    const double scale = step->dt / step->grid.cell_size;
+    for (size_t e = 0; modes && modes->velocity && e < modes->entry_count; e++) {
+        const sk_poisson_mode_entry *entry = &modes->entries[e];
+        const size_t cell = (size_t)entry->cell;
+        float *right = &step->grid.fields[SK_FIELD_RIGHT_SIDE][cell];
+        double out = 0.0;
+        if (!(step->grid.fields[SK_FIELD_DIAGONAL][cell] > 0.0f) || (problem->spare && problem->spare[cell] >= 0.0f))
+            continue;
+        for (int k = 0; k < modes->rank; k++)
+            out += (double)entry->flux[k] * modes->velocity[entry->body][k];
+        *right -= (float)(scale * out);
+        uic_block *block = &problem->blocks[cell / SK_BLOCK_CELLS];
+        block->excess = *right > block->excess ? *right : block->excess;
+    }
+}
+
 selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_bounded_report *report, double *excess,
                                  selkie_error *error)
 {
@@ -258,6 +283,7 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
         problem->build(step, b, problem);
     else
         leave_out(step, b, problem);
+    move_bodies(step, problem);
     float largest = 0.0f;
     for (int b = 1; b < grid->block_count; b++)
         largest = blocks[b].excess > largest ? blocks[b].excess : largest;
