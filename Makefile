@@ -74,7 +74,7 @@ web: ## the studio without a server: reduced fluids and small 2D liquids as WebA
 	@NODE_PATH=/usr/share/nodejs emcmake cmake -S web/wasm -B $(WEB) -G Ninja -DCMAKE_BUILD_TYPE=Release \
 	    -DSELKIE_WEB_SOURCES=$(abspath $(WEB))/source > $(WEB)/configure.log 2>&1 || { cat $(WEB)/configure.log; exit 1; }
 	@NODE_PATH=/usr/share/nodejs cmake --build $(WEB) -j $(JOBS) -- $(NINJA_FLAGS)
-	@echo "left $(WEB)/site; any web server shows it, for example: python3 -m http.server -d $(WEB)/site"
+	@echo "left $(WEB)/site; any web server shows it, with threads: python3 web/wasm/serve.py $(WEB)/site"
 
 build-sanitize:
 	@tests/configure_sanitize.sh $(SANITIZE)

@@ -1,17 +1,22 @@
 // The simulation of the page without a server: WebAssembly in a worker, with the messages of the studio's WebSocket.
-import makeModule from "./selkie.js";
-
-let module = null, timer = 0;
+// A page that is isolated (docs/manual/studio.md) has shared memory, and with it threads.
+const mostThreads = 8, pages = { initial: 1024, maximum: 32768 }; // of 64 KiB, as in web/wasm/CMakeLists.txt
+let module = null, memory = null, threads = 1, timer = 0;
 const known = new Set(), waiting = [];
 
 function call(name, type, types = [], values = []) {
   return module.ccall(name, type, types, values);
 }
 
+/** The memory of the program. Another thread may have made it larger, and the module's own view of it is old then. */
+function bytesOfModule() {
+  return memory ? new Uint8Array(memory.buffer) : module.HEAPU8;
+}
+
 /** Passes on what is new, as text or bytes. */
 function passOn() {
   for (let at = call("studio_wasm_next", "number"); at; at = call("studio_wasm_next", "number")) {
-    const bytes = module.HEAPU8.slice(at, at + call("studio_wasm_length", "number"));
+    const length = call("studio_wasm_length", "number"), bytes = bytesOfModule().slice(at, at + length);
     if (call("studio_wasm_is_binary", "number")) postMessage(bytes.buffer, [bytes.buffer]);
     else postMessage(new TextDecoder().decode(bytes));
   }
@@ -30,8 +35,8 @@ function turn() {
 
 function take(text) {
   const bytes = new TextEncoder().encode(text), at = call("malloc", "number", ["number"], [bytes.length + 1]);
-  module.HEAPU8.set(bytes, at);
-  module.HEAPU8[at + bytes.length] = 0;
+  bytesOfModule().set(bytes, at);
+  bytesOfModule()[at + bytes.length] = 0;
   call("studio_wasm_message", null, ["number", "number"], [at, bytes.length]);
   call("free", null, ["number"], [at]);
 }
@@ -55,6 +60,11 @@ async function handle(text) {
     postMessage(JSON.stringify({ is: "schema", schema: JSON.parse(schema) }));
     return;
   }
+  if (message.do === "program") {
+    const checksum = call("studio_wasm_checksum", "number") >>> 0;
+    postMessage(JSON.stringify({ is: "program", threads, used: call("studio_wasm_threads", "number"), checksum }));
+    return;
+  }
   if (message.do === "open" || message.do === "sketch") await fetchScene(String(message.scene));
   take(text);
   if (message.do !== "seen" || !timer) {
@@ -70,8 +80,23 @@ onmessage = ({ data }) => {
   else queue = queue.then(() => handle(data)).catch((error) => postMessage(JSON.stringify({ is: "problem", message: error.message })));
 };
 
-module = await makeModule();
-if (call("studio_wasm_open", "number")) throw new Error("no memory");
+/** The program with threads where there is shared memory, else the one without. */
+async function load() {
+  threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency || 1, mostThreads) : 1;
+  if (threads > 1)
+    try {
+      memory = new WebAssembly.Memory({ ...pages, shared: true });
+      return await (await import("./selkie_threads.js")).default({ wasmMemory: memory, threads });
+    } catch (error) {
+      console.warn(`one thread: ${error.message}`);
+    }
+  memory = null;
+  threads = 1;
+  return (await import("./selkie.js")).default();
+}
+
+module = await load();
+if (call("studio_wasm_open", "number", ["number"], [threads])) throw new Error("no memory");
 postMessage(JSON.stringify({ is: "role", controller: true, connections: 1 }));
 passOn();
 for (const data of waiting) queue = queue.then(() => handle(data));

@@ -8,5 +8,7 @@ cat >basin.json <<'SCENE'
 {"title": "Basin", "domain": {"dimension": 2, "size": [1, 1], "resolution": 32}, "time": {"end": 3000, "fps": 25},
   "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [0.5, 0.5]}}]}
 SCENE
-check "the page opens, runs and draws" timeout 250 python3 "$source/tests/cli/studio_firefox.py" "$selkie" "$firefox" basin.json
+site=$source/build-web/site
+[ -f "$site/selkie_threads.wasm" ] || site=
+check "the page opens, runs and draws" timeout 250 python3 "$source/tests/cli/studio_firefox.py" "$selkie" "$firefox" basin.json $site
 finish

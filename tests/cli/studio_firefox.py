@@ -1,5 +1,6 @@
 """The studio in Firefox on a display of its own (Xvfb: a headless Firefox has no WebGL), by WebDriver BiDi over a socket:
-the page opens, runs and draws. Usage: studio_firefox.py SELKIE FIREFOX SCENE [PICTURE]"""
+the page opens, runs and draws; the page without a server, where SITE has it, has threads.
+Usage: studio_firefox.py SELKIE FIREFOX SCENE [SITE [PICTURE]]"""
 import base64
 import json
 import os
@@ -12,7 +13,7 @@ import time
 from studio_client import Socket, Studio
 
 selkie, firefox, scene = sys.argv[1:4]
-picture = sys.argv[4] if len(sys.argv) > 4 else None
+site, picture = (sys.argv[4:] + [None, None])[:2]
 failures = 0
 
 
@@ -82,6 +83,24 @@ class Browser:
                 process.kill()
 
 
+def check_threads(browser):
+    """The page of `make web`, isolated."""
+    serve = os.path.join(os.path.dirname(__file__), "../../web/wasm/serve.py")
+    with subprocess.Popen([sys.executable, serve, site, "0"], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            link = server.stdout.readline().strip()
+            browser.call("browsingContext.navigate", context=browser.tab, url=f"{link}?scene=examples/double_dam_2d", wait="none")
+            browser.until("window.studio?.view?.frame && window.studio.scene?.name === 'examples/double_dam_2d'")
+            browser.value("(() => { for (let i = 0; i < 5; i++) window.studio.connection.send('step'); return 1; })()")
+            browser.until("window.studio.state.step === 5")
+            browser.value("""(() => { window.studio.connection.addEventListener("program", ({ detail }) => (window.program = detail));
+                window.studio.connection.send("program"); return 1; })()""")
+            program = browser.until("window.program")
+            check(f"the page without a server has {program['used']} threads", program["used"] > 1, program)
+        finally:
+            server.terminate()
+
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Studio(selkie, scene, "--run", "-j", "1") as studio:
     browser = Browser(folder)
     try:
@@ -98,6 +117,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Studio(s
         if picture:
             with open(picture, "wb") as file:
                 file.write(base64.b64decode(browser.call("browsingContext.captureScreenshot", context=browser.tab)["data"]))
+        if site:
+            check_threads(browser)
     except (RuntimeError, TimeoutError) as error:
         check("the studio in Firefox", False, error)
     browser.close()

@@ -1,4 +1,5 @@
 # json-c and ODE for WebAssembly. Their own builds try a hundred headers and functions, which emscripten has.
+# Their objects go into both programs: one with shared memory takes none without atomic instructions.
 set(json ${SELKIE_WEB_SOURCES}/json-c)
 file(GLOB json_sources ${json}/*.c)
 set(json_has "")
@@ -16,7 +17,7 @@ file(COPY ${json_headers} DESTINATION ${CMAKE_BINARY_DIR}/generated/json-c)
 configure_file(${json}/json.h.cmakein ${CMAKE_BINARY_DIR}/generated/json-c/json.h @ONLY)
 add_library(json STATIC ${json_sources})
 target_include_directories(json PRIVATE ${CMAKE_BINARY_DIR}/generated/json-c ${json})
-target_compile_options(json PRIVATE -O2 -w)
+target_compile_options(json PRIVATE -O2 -w -matomics -mbulk-memory)
 
 # Double precision as in Debian's package; no threads, and no meshes: 2D bodies have outlines.
 set(ode ${SELKIE_WEB_SOURCES}/ode)
@@ -37,4 +38,4 @@ target_include_directories(ode PRIVATE ${CMAKE_BINARY_DIR}/generated/ode_config 
   ${ode}/include ${ode}/ode/src ${ode}/ou/include)
 target_compile_definitions(ode PRIVATE __linux__ dNODEBUG dTHREADING_INTF_DISABLED dOU_ENABLED
   _OU_NAMESPACE=odeou _OU_FEATURE_SET=_OU_FEATURE_SET_BASICS _OU_TARGET_OS=_OU_TARGET_OS_GENUNIX)
-target_compile_options(ode PRIVATE -O2 -w -fno-exceptions -fno-rtti)
+target_compile_options(ode PRIVATE -O2 -w -fno-exceptions -fno-rtti -matomics -mbulk-memory)

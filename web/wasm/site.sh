@@ -5,7 +5,8 @@ root=$1 build=$2 site=$3
 rm -rf "$site"
 mkdir -p "$site/scenes"
 cp "$root"/web/*.html "$root"/web/*.css "$root"/web/*.js "$root"/web/*.svg "$site/"
-cp "$build/selkie.js" "$build/selkie.wasm" "$site/"
+cp "$build"/selkie.js "$build"/selkie.wasm "$build"/selkie_threads.js "$build"/selkie_threads.wasm \
+    "$build"/selkie_threads.worker.js "$site/"
 echo 'export const hasServer = false;' >"$site/config.js"
 
 # Small 2D scenes that need no other files.

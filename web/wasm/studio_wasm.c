@@ -1,4 +1,4 @@
-/* The studio inside a web worker: the simulation of the server, without threads and sockets.
+/* The studio inside a web worker: the simulation of the server, without a thread of its own and without sockets.
  *
  * The worker gives messages of the page to studio_wasm_message(), turns to studio_wasm_turn(), and passes on what
  * studio_wasm_next() has. The formats are those of the server (docs/manual/studio.md).
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "defs/describe.h"
+#include "openmp.h"
 #include "studio_exchange.h"
 #include "studio_simulation.h"
 #include "studio_text.h"
@@ -25,13 +26,27 @@ static void stay(void *context)
     (void)context;
 }
 
-EMSCRIPTEN_KEEPALIVE int studio_wasm_open(void)
+/* `threads`: the caller's, and those of the pool that it has started. */
+EMSCRIPTEN_KEEPALIVE int studio_wasm_open(int threads)
 {
     if (studio_exchange_open(&exchange))
         return -1;
     exchange.wake = stay;
-    simulation = studio_simulation_open(&exchange, &(studio_simulation_options){.scenes = &scenes, .threads = 1});
+    web_threads_set(threads);
+    simulation = studio_simulation_open(&exchange, &(studio_simulation_options){.scenes = &scenes, .threads = threads});
     return simulation ? 0 : -1;
+}
+
+/* How many threads have worked together so far. */
+EMSCRIPTEN_KEEPALIVE int studio_wasm_threads(void)
+{
+    return web_threads_used();
+}
+
+/* A checksum of the particles: the same for the same bits. */
+EMSCRIPTEN_KEEPALIVE unsigned studio_wasm_checksum(void)
+{
+    return studio_simulation_checksum(simulation);
 }
 
 /* Adds a scene that the page may open: its name, and the file in the memory of this program. */
