@@ -122,6 +122,7 @@ typedef struct selkie_mesh_def {
     double particle_radius; /* particle spacings; of the drop of a lone particle */
     double smoothing;       /* 0 = none, 1 = calm water is flat, 2 = strongest */
     double decimation;      /* voxels; how far flat parts may move to have fewer triangles in files, 0 = not at all */
+    int by_material;        /* a mesh for each material, in a folder of its name */
 } selkie_mesh_def;
 
 /* Spray, foam and bubbles. */

@@ -56,6 +56,9 @@ static const sk_field mesh_fields[] = {
     {NUMBER(selkie_mesh_def, decimation, 0), BETWEEN(0, 1), .unit = "voxels",
      .doc = "fewer triangles where the surface is flat, in files: how far it may move; 0 = all triangles, 0.05 looks "
             "the same"},
+    {BOOL(selkie_mesh_def, by_material, 0),
+     .doc = "files: a mesh for each material, in a folder of its name; frozen liquid is a part of its own, as "
+            "`water_frozen`"},
 };
 const sk_struct sk_mesh_struct = {.name = "mesh",
                                   .doc = "The mesh of the liquid's surface, in files and pictures.",

@@ -1,5 +1,6 @@
 /* The public writers: a world's particles and surface, through the public interface of a world. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <selkie/output.h>
 
@@ -7,6 +8,8 @@
 #include "base/threads.h"
 #include "geom/mesh_decimate.h"
 #include "geom/surface.h"
+#include "io/folder.h"
+#include "io/frame_parts.h"
 #include "io/mesh_file.h"
 #include "io/output.h"
 #include "io/particles_file.h"
@@ -209,6 +212,40 @@ selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *sce
     return code;
 }
 
+/* `path` in the folder of a part, which is made. */
+static selkie_code part_path(const char *path, const char *name, char *to, size_t size, selkie_error *error)
+{
+    const char *file = strrchr(path, '/');
+    const int folder = file ? (int)(file + 1 - path) : 0;
+    if (snprintf(to, size, "%.*s%s", folder, path, name) >= (int)size)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: the name is too long", path);
+    SK_TRY(sk_folder_make(to, error));
+    if (snprintf(to, size, "%.*s%s/%s", folder, path, name, path + folder) >= (int)size)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: the name is too long", path);
+    return SELKIE_OK;
+}
+
+/* A surface for each material of the scene. */
+static selkie_code write_parts(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
+                               selkie_error *error)
+{
+    sk_frame_part parts[SK_MOST_PARTS];
+    selkie_scene one = *scene;
+    const int count = sk_scene_parts(scene, parts);
+    one.mesh.by_material = 0;
+    for (int n = 0; n < count; n++) {
+        char place[4096];
+        sk_frame taken;
+        selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+        SK_TRY(part_path(path, parts[n].name, place, sizeof place, error));
+        SK_TRY(sk_frame_take_part(frame, &parts[n], &taken, extras, error));
+        const selkie_code code = sk_frame_write_surface(&taken, &one, threads, place, error);
+        sk_frame_part_free(&taken);
+        SK_TRY(code);
+    }
+    return SELKIE_OK;
+}
+
 selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
                                    selkie_error *error)
 {
@@ -216,6 +253,8 @@ selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *sc
     if (frame->dimension != 3)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: a surface needs a world with domain.dimension 3; this one has %d", path, frame->dimension);
+    if (scene->mesh.by_material)
+        return write_parts(frame, scene, threads, path, error);
     if (length > 4 && strcmp(path + length - 4, ".vdb") == 0)
         return sk_frame_write_volume(frame, scene, threads, 0, path, error);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/alembic_file.h"
+#include "io/frame_parts.h"
 #include "io/made_with.h"
 #include "io/output.h"
 #include "progress.h"
@@ -21,6 +22,7 @@ enum {
     mesh_decimate,
     mesh_frames,
     mesh_attributes,
+    mesh_by_material,
     mesh_threads,
     mesh_force,
     mesh_quiet,
@@ -78,6 +80,10 @@ static const option_spec mesh_options[] = {
                          .kind = OPTION_FLAG,
                          .help = "also the vorticity (not in vdb, where it is the curl of 'vel'), and temperature, "
                                  "material and other numbers of the particles; OBJ files have none"},
+    [mesh_by_material] = {.name = "by-material",
+                          .kind = OPTION_FLAG,
+                          .help = "a mesh for each material, in a folder of its name; frozen liquid is one of its own. "
+                                  "Default mesh.by_material of the scene"},
     [mesh_threads] = {.name = "threads",
                       .letter = 'j',
                       .kind = OPTION_INTEGER,
@@ -90,6 +96,7 @@ static const option_spec mesh_options[] = {
 };
 
 typedef struct mesher {
+    const sk_frame_part *part; /* NULL = all particles */
     selkie_scene *scene;
     sk_file_list frames;
     const char *ending;
@@ -163,11 +170,21 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
     frame.extra = extras;
     frame.extra_count = sk_particles_extras(data, extras);
     int code = EXIT_GOOD;
+    sk_frame taken = {0};
+    selkie_attribute_view chosen[SK_MAX_EXTRA_ATTRIBUTES];
+    if (m->part && sk_frame_take_part(&frame, m->part, &taken, chosen, &error)) {
+        sk_particles_data_free(data);
+        return complain_error(&error);
+    }
+    if (m->part)
+        frame = taken;
     if (m->archive      ? add_to_archive(m, &frame, &error)
         : m->attributes ? write_with_attributes(m, &frame, path, &error)
                         : sk_frame_write_surface(&frame, m->scene, m->threads, path, &error))
         code = complain_error(&error);
     m->made += !code;
+    if (m->part)
+        sk_frame_part_free(&taken);
     sk_particles_data_free(data);
     return code;
 }
@@ -223,7 +240,7 @@ static int open_run(mesher *m, const run_folder *folder, const option_value *val
                         frames);
     free(scene);
     free(frames);
-    return code ? code : take_options(m, values);
+    return code;
 }
 
 /* Keeps the frames that were asked for. */
@@ -279,6 +296,48 @@ static int end_files(mesher *m, int code)
     return sk_mesh_write_usd_stage(path, &stage, &error) ? complain_error(&error) : EXIT_GOOD;
 }
 
+/* The meshes of all frames, in one folder. */
+static int make_meshes(mesher *m, const option_value *values)
+{
+    progress_line progress;
+    int code = take_options(m, values);
+    m->frame_count = 0;
+    m->archive = NULL;
+    if (!code)
+        code = begin_archive(m);
+    progress_start(&progress, values[mesh_quiet].given, 0, 0, 0);
+    progress.total_frames = (int64_t)m->frames.count;
+    for (size_t i = 0; i < m->frames.count && !code; i++) {
+        code = mesh_frame(m, &m->frames.files[i]);
+        progress_count(&progress, "mesh", (int64_t)i + 1);
+    }
+    progress_break(&progress);
+    return end_files(m, code);
+}
+
+/* The same for each material, in folders of their names. */
+static int make_parts(mesher *m, const option_value *values)
+{
+    sk_frame_part parts[SK_MOST_PARTS];
+    const int count = sk_scene_parts(m->scene, parts);
+    char *out = m->out, folder[4096];
+    int code = EXIT_GOOD;
+    m->scene->mesh.by_material = 0;
+    for (int n = 0; n < count && !code; n++) {
+        selkie_error error = {0};
+        if (snprintf(folder, sizeof folder, "%s/%s", out, parts[n].name) >= (int)sizeof folder)
+            code = complain("%s: the name is too long", out);
+        else if (sk_folder_make(folder, &error))
+            code = complain_error(&error);
+        m->out = folder;
+        m->part = &parts[n];
+        if (!code)
+            code = make_meshes(m, values);
+    }
+    m->out = out;
+    return code;
+}
+
 static int run_mesh(const tool_arguments *arguments)
 {
     const option_value *values = arguments->values;
@@ -298,17 +357,8 @@ static int run_mesh(const tool_arguments *arguments)
     if (!code)
         code = choose_frames(&m, first, last, values[mesh_frames].given ? values[mesh_frames].text : ":");
     if (!code)
-        code = begin_archive(&m);
-
-    progress_line progress;
-    progress_start(&progress, values[mesh_quiet].given, 0, 0, 0);
-    progress.total_frames = (int64_t)m.frames.count;
-    for (size_t i = 0; i < m.frames.count && !code; i++) {
-        code = mesh_frame(&m, &m.frames.files[i]);
-        progress_count(&progress, "mesh", (int64_t)i + 1);
-    }
-    progress_break(&progress);
-    code = end_files(&m, code);
+        code = values[mesh_by_material].given || m.scene->mesh.by_material ? make_parts(&m, values)
+                                                                           : make_meshes(&m, values);
     if (!code && !values[mesh_quiet].given)
         printf("%lld meshes made, %lld were there: %s\n", (long long)m.made, (long long)m.kept, m.out);
 
