@@ -144,6 +144,7 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     int cells[3], depth = 0;
     for (int d = 0; d < 3; d++) {
         solver->level[0].blocks[d] = grid->blocks[d];
+        solver->level[0].joined[d] = sk_grid_joined(grid, d);
         cells[d] = d < step->dimension ? grid->cells[d] + 2 * SK_GRID_PADDING : 1;
     }
     for (;; depth++) {
@@ -155,6 +156,9 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
             break;
         for (int d = 0; d < 3; d++) {
             level[1].blocks[d] = d < step->dimension ? (level->blocks[d] + 1) / 2 : 1;
+            /* As in linalg/multigrid_setup_dim.c: while blocks pair up, and blocks that touch differ in colour. */
+            const int half = level->joined[d] % 2 ? 0 : level->joined[d] / 2;
+            level[1].joined[d] = half == 1 || half % 2 == 0 ? half : 0;
             cells[d] = d < step->dimension ? (cells[d] + 1) / 2 : 1;
         }
     }
@@ -361,6 +365,7 @@ selkie_code sk_cuda_create(sk_step *step, selkie_error *error)
     SK_CUDA_TRY(cudaSetDevice(0), "the choice of the device", error);
     SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "a stream", error);
     SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->body_stream, cudaStreamNonBlocking), "a stream", error);
+    SK_CUDA_TRY(cudaEventCreateWithFlags(&cuda->results_here, cudaEventDisableTiming), "an event", error);
 #endif
     SK_CUDA_TRY(cudaMallocHost((void **)&cuda->sent, sizeof *cuda->sent), "the step", error);
     SK_CUDA_TRY(cudaMallocHost((void **)&cuda->results, sizeof *cuda->results), "the results", error);
@@ -385,6 +390,8 @@ void sk_cuda_destroy(sk_step *step)
 #ifndef SK_CUDA_EMULATED
     cudaStreamDestroy(cuda->stream);
     cudaStreamDestroy(cuda->body_stream);
+    if (cuda->results_here)
+        cudaEventDestroy(cuda->results_here);
 #endif
     free(cuda);
     step->cuda = NULL;
@@ -533,21 +540,33 @@ selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *erro
 
 /* --- results --- */
 
-static selkie_code copy_results(sk_step *step, selkie_error *error)
+static void take_results(sk_step *step)
 {
-    sk_cuda *cuda = step->cuda;
-    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
-                                cuda->stream),
-                "a step", error);
-    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
-    const sk_cuda_results *results = cuda->results;
-    cuda->device_count = results->count;
+    const sk_cuda_results *results = step->cuda->results;
+    step->cuda->device_count = results->count;
     step->particles.count = results->count;
     step->kernel_volume = results->kernel_volume;
     step->counted_volume = results->counted_volume;
     step->surface_volume = results->surface_volume;
     step->occupied_cells = results->occupied;
     step->liquid_cells = results->liquid;
+}
+
+selkie_code sk_cuda_ask_results(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
+                                cuda->stream),
+                "a step", error);
+    SK_CUDA_TRY(cudaEventRecord(cuda->results_here, cuda->stream), "a step", error);
+    return SELKIE_OK;
+}
+
+static selkie_code copy_results(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_ask_results(step, error));
+    SK_CUDA_TRY(cudaEventSynchronize(step->cuda->results_here), "a step", error);
+    take_results(step);
     return SELKIE_OK;
 }
 
@@ -559,6 +578,13 @@ static selkie_code check_places(const sk_step *step, selkie_error *error)
                        "blew up; try a smaller time.step or time.cfl",
                        (long long)step->cuda->results->lost);
     return SELKIE_OK;
+}
+
+selkie_code sk_cuda_await_results(sk_step *step, selkie_error *error)
+{
+    SK_CUDA_TRY(cudaEventSynchronize(step->cuda->results_here), "a step", error);
+    take_results(step);
+    return check_places(step, error);
 }
 
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)

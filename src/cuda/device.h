@@ -45,6 +45,7 @@ enum {
  * arbitrary order. */
 typedef struct sk_cuda_level {
     int blocks[3]; /* places along each axis */
+    int joined[3]; /* as many along a periodic axis, 0 along others */
     int places;
     int capacity;            /* blocks with block 0, which is empty */
     int32_t *map;            /* [places] number of the block, 0 = none; not of level 0 */
@@ -244,6 +245,8 @@ struct sk_cuda {
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
     int has_keys;                                /* the last phase has found the places of the particles */
+    int sorted_ahead;                            /* the sort after a density projection has been launched */
+    cudaEvent_t results_here;                    /* the results of the density projection have been copied */
     struct {
         int iterations[SK_CUDA_REMEMBERED], twice[SK_CUDA_REMEMBERED];
     } last[SK_CUDA_SOLVES]; /* of the last solves of each kind, the latest first */
@@ -283,6 +286,9 @@ selkie_code sk_cuda_grow(sk_step *step, selkie_error *error);
 /* Remembers how a solve of a kind went. The next one is launched with as many iterations and second visits as the last
  * ones needed: what it does not need costs little, what is missing runs in a loop that is slower. */
 void sk_cuda_remember_solve(sk_cuda *cuda, int kind, int iterations, int twice);
+/* The results of a density projection: asks for them, and waits for them. The sort that follows needs none. */
+selkie_code sk_cuda_ask_results(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_await_results(sk_step *step, selkie_error *error);
 /* Waits and copies the results. */
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
 /* Takes the times of the graphs of a step that is over, and releases the profile. */

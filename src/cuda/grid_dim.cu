@@ -173,6 +173,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_WAIT();
     const int count = (int)gridDim.x;
     double absolute = 0.0, squares = 0.0, sum = 0.0, largest = 0.0, inner = 0.0;
+    clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
@@ -214,9 +215,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
-static __global__ void report_pressure(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data)
+SK_DEVICE void report_pressure(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data)
 {
-    SK_CUDA_WAIT();
     const double unit = step->scene->pressure.norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
     data->results.pressure.iterations = solver->iteration;
     data->results.pressure.converged = solver->converged;
@@ -237,9 +237,13 @@ static __global__ void clear_potential(const sk_step *step, sk_cuda_data *data)
     }
 }
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS) project(const sk_step *step)
+/* `solver` is NULL without a solve to report. */
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    project(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
+    if (solver && blockIdx.x == 0 && threadIdx.x == 0)
+        report_pressure(step, solver, data);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
@@ -262,8 +266,7 @@ static void launch_projection(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
-    SK_LAUNCH_SIMPLE(cuda, report_pressure, 1, 1, step, cuda->solver, cuda->data);
-    SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step);
+    SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->solver, cuda->data);
 }
 
 static void launch_flight(sk_cuda *cuda, const sk_step *host)
@@ -271,7 +274,7 @@ static void launch_flight(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     (void)host;
     SK_LAUNCH_SIMPLE(cuda, clear_potential, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
-    SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step);
+    SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, nullptr, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
@@ -333,10 +336,15 @@ static __global__ void move_shore(const sk_step *step)
     SK_CUDA_WAIT();
     if (!sk_step_has_pressure(step))
         return;
+    const uint64_t *near = step->grid.runs[SK_RUNS_NEAR];
     SK_CUDA_EACH_CELL(cell, step)
-    for (int d = 0; d < SELKIE_DIM; d++)
-        if (is_shore_face(&step->grid, cell, d))
-            move_shore_face(step, cell, d);
+    {
+        const int own = is_wanted(near, cell);
+        for (int d = 0; d < SELKIE_DIM; d++) /* liquid is beside one of the two cells */
+            if ((own || is_wanted(near, sk_plain_next(&step->grid, cell, d, -1))) &&
+                is_shore_face(&step->grid, cell, d))
+                move_shore_face(step, cell, d);
+    }
 }
 
 /* Fields of the extrapolation: the velocity, its value at the end of a reflected step, and the change of FLIP. Their
@@ -377,20 +385,18 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
         const int with_change = fields.with_change && step->solids.block_slot[block];
-        float own[3 * SELKIE_DIM];
         int unknown = 0;
 #pragma unroll
         for (int n = 0; n < 3 * SELKIE_DIM; n++) {
             const int wanted = n / SELKIE_DIM == 2 ? with_change : n / SELKIE_DIM < fields.groups;
-            own[n] = wanted ? back ? fields.scratch[n][at] : fields.field[n][at] : 0.0f;
-            const float now = wanted && back ? fields.field[n][at] : own[n];
-            unknown |= (now != now) << n;
+            const float own = wanted ? fields.field[n][at] : 0.0f;
+            unknown |= (own != own) << n;
         }
         if (back) {
 #pragma unroll
             for (int n = 0; n < 3 * SELKIE_DIM; n++)
                 if (unknown >> n & 1)
-                    fields.field[n][at] = own[n];
+                    fields.field[n][at] = fields.scratch[n][at];
             continue;
         }
         if (!unknown)

@@ -269,10 +269,11 @@ static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *sol
 }
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
-    build_rows(const sk_step *step, sk_cuda_data *data, int local, int pushing)
+    build_rows(const sk_step *step, sk_cuda_data *data, sk_cuda_solver *solver, int local, int pushing)
 {
     SK_CUDA_WAIT();
     int64_t unseen = 0;
+    clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
@@ -282,9 +283,22 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         atomicAdd((unsigned long long *)&data->results.unseen, (unsigned long long)unseen);
 }
 
-static __global__ void find_displacements(const sk_step *step, int local, int pushing)
+SK_DEVICE void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
+{
+    data->results.density.iterations = solver->iteration;
+    data->results.density.converged = solver->converged;
+    data->results.density.broken = solver->broken;
+    data->results.density.unknowns = solver->unknowns[0];
+    data->results.density.residual = solver->residual;
+    data->results.density.twice = solver->twice;
+}
+
+static __global__ void find_displacements(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data,
+                                          int local, int pushing)
 {
     SK_CUDA_WAIT();
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        report_density(solver, data);
     SK_CUDA_EACH_CELL(cell, step)
     displace_faces(step, cell, local, pushing);
 }
@@ -399,8 +413,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 cell.local |= inside << (d * SK_BLOCK_LOG);
             }
             const int moves = !still && (!local || run_has(grid->runs[SK_RUNS_MOVED], cell));
-            if (moves)
+            if (moves) {
                 displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+                wrap_position(grid, position);
+            }
             if (AMONG_OBSTACLES) {
                 sk_particle particle = load_particle(&step->particles.records[p]);
                 const float before[3] = {half.x, half.y, half.z};
@@ -417,17 +433,6 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             mark_place(&sorted, data, p, position, 0);
         }
     }
-}
-
-static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    data->results.density.iterations = solver->iteration;
-    data->results.density.converged = solver->converged;
-    data->results.density.broken = solver->broken;
-    data->results.density.unknowns = solver->unknowns[0];
-    data->results.density.residual = solver->residual;
-    data->results.density.twice = solver->twice;
 }
 
 /* Overfull cells, and particles inside solids. */
@@ -452,7 +457,8 @@ static void launch_system(sk_cuda *cuda, const sk_step *host, int local, int pus
     const sk_step *step = &cuda->device->step;
     if (local)
         launch_region(cuda);
-    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, pushing);
+    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, cuda->solver, local,
+                     pushing);
     SK_DIM(sk_cuda_start_solve)(cuda, host);
 }
 
@@ -461,8 +467,8 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local, int
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
-    SK_LAUNCH_SIMPLE(cuda, report_density, 1, 1, cuda->solver, cuda->data);
-    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local, pushing);
+    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->solver, cuda->data, local,
+                     pushing);
     for (int back = 0; back < 2; back++)
         SK_LAUNCH(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
     if (host->solids.obstacle_count)
@@ -473,38 +479,16 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local, int
 
 /* The three kinds of a correction: of all cells, of all cells with solids that push, of a region. Without obstacles the
  * first graph begins with the overfull cells. */
-static void launch_first_system(sk_cuda *cuda, const sk_step *host)
+template <int LOCAL, int PUSHING> static void launch_system_of(sk_cuda *cuda, const sk_step *host)
 {
-    if (!host->solids.obstacle_count)
+    if (!host->solids.obstacle_count && !PUSHING)
         launch_overfull(cuda, host);
-    launch_system(cuda, host, 0, 0);
+    launch_system(cuda, host, LOCAL, PUSHING);
 }
 
-static void launch_pushed_system(sk_cuda *cuda, const sk_step *host)
+template <int LOCAL, int PUSHING> static void launch_correction_of(sk_cuda *cuda, const sk_step *host)
 {
-    launch_system(cuda, host, 0, 1);
-}
-
-static void launch_local_system(sk_cuda *cuda, const sk_step *host)
-{
-    if (!host->solids.obstacle_count)
-        launch_overfull(cuda, host);
-    launch_system(cuda, host, 1, 0);
-}
-
-static void launch_first(sk_cuda *cuda, const sk_step *host)
-{
-    launch_correction(cuda, host, 0, 0);
-}
-
-static void launch_pushed(sk_cuda *cuda, const sk_step *host)
-{
-    launch_correction(cuda, host, 0, 1);
-}
-
-static void launch_local(sk_cuda *cuda, const sk_step *host)
-{
-    launch_correction(cuda, host, 1, 0);
+    launch_correction(cuda, host, LOCAL, PUSHING);
 }
 
 /* Reports a correction, and whether another one follows: as sk_idp_correct_with. */
@@ -512,7 +496,7 @@ static selkie_code take_correction(sk_step *step, int local, selkie_error *error
 {
     const sk_cuda_results *results = step->cuda->results;
     const selkie_idp_def *def = &step->scene->idp;
-    SK_TRY(sk_cuda_read_results(step, error));
+    SK_TRY(sk_cuda_await_results(step, error));
     step->redistributed += results->redistributed;
     sk_cuda_remember_solve(step->cuda, local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY, results->density.iterations,
                            results->density.twice);
@@ -556,14 +540,16 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
         step->pushed_out = again ? step->pushed_out : step->cuda->results->intruders;
     }
     const int local = again && !pushing;
-    SK_TRY(local     ? sk_cuda_run(step, "local_system", launch_local_system, error)
-           : pushing ? sk_cuda_run(step, "pushed_system", launch_pushed_system, error)
-                     : sk_cuda_run(step, "density_system", launch_first_system, error));
+    SK_TRY(local     ? sk_cuda_run(step, "local_system", launch_system_of<1, 0>, error)
+           : pushing ? sk_cuda_run(step, "pushed_system", launch_system_of<0, 1>, error)
+                     : sk_cuda_run(step, "density_system", launch_system_of<0, 0>, error));
     SK_TRY(SK_DIM(sk_cuda_iterate)(step, local ? SK_CUDA_DENSITY_AGAIN : SK_CUDA_DENSITY, error));
-    SK_TRY(local     ? sk_cuda_run(step, "density_again", launch_local, error)
-           : pushing ? sk_cuda_run(step, "density_pushed", launch_pushed, error)
-                     : sk_cuda_run(step, "density_correct", launch_first, error));
+    SK_TRY(local     ? sk_cuda_run(step, "density_again", launch_correction_of<1, 0>, error)
+           : pushing ? sk_cuda_run(step, "density_pushed", launch_correction_of<0, 1>, error)
+                     : sk_cuda_run(step, "density_correct", launch_correction_of<0, 0>, error));
     step->cuda->particles_here = 0;
     step->cuda->has_keys = 1;
+    SK_TRY(sk_cuda_ask_results(step, error));
+    SK_TRY(SK_DIM(sk_cuda_sort_ahead)(step, error));
     return take_correction(step, local, error);
 }

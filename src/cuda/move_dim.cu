@@ -11,6 +11,7 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 #include "cuda/solids_parts.h"
+#include "cuda/sort_parts.h"
 
 enum {
     N = SK_BLOCK_N,
@@ -19,6 +20,9 @@ enum {
     NEAR = SELKIE_DIM == 3 ? NEAR_SIDE * NEAR_SIDE * NEAR_SIDE : NEAR_SIDE * NEAR_SIDE,
     FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
 };
+
+/* What particles move among. sk_cuda_check refuses obstacles in periodic domains. */
+enum { NOTHING, OBSTACLES, JOINED_SIDES };
 
 /* The fields that the particles of a block sample, in shared memory. */
 typedef struct move_tiles {
@@ -132,7 +136,7 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
 }
 
 /* Moves a particle through the step. Returns whether it left the domain. */
-template <bool AMONG_OBSTACLES>
+template <int AMONG>
 SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, const sk_advection *a,
                      sk_particle *particle)
 {
@@ -143,16 +147,18 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
         traveller.x[d] = particle->position[d];
         traveller.own[d] = particle->velocity[d];
     }
-    const int gone = sk_travel(a, &traveller, AMONG_OBSTACLES ? sweep_path : nullptr, &met);
+    const int gone = sk_travel(a, &traveller, AMONG == OBSTACLES ? sweep_path : nullptr, &met);
+    if (AMONG == JOINED_SIDES)
+        wrap_position(&step->grid, traveller.x);
     for (int d = 0; d < SELKIE_DIM; d++)
         particle->position[d] = traveller.x[d];
     particle->flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
-    if (AMONG_OBSTACLES && !gone)
+    if (AMONG == OBSTACLES && !gone)
         sk_sweep_stop_velocity(&step->solids, &met.touch, particle->position, particle->velocity);
     return gone;
 }
 
-template <bool AMONG_OBSTACLES>
+template <int AMONG>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
@@ -194,7 +200,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             kinetic += 0.5 * (double)speed2;
             bad += !(speed2 < 1e30f);
 
-            const int gone = travel<AMONG_OBSTACLES>(step, constants, &a, &particle);
+            const int gone = travel<AMONG>(step, constants, &a, &particle);
             for (int d = 0; d < SELKIE_DIM; d++)
                 position[d] += gone ? 0.0 : (double)particle.position[d];
             left += gone;
@@ -360,10 +366,13 @@ selkie_code SK_DIM(sk_cuda_masses)(sk_step *step, selkie_error *error)
 static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
     if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, move<true>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
+        SK_LAUNCH(cuda, move<OBSTACLES>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+    else if (host->grid.periodic)
+        SK_LAUNCH(cuda, move<JOINED_SIDES>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
     else
-        SK_LAUNCH(cuda, move<false>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
+        SK_LAUNCH(cuda, move<NOTHING>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)

@@ -92,6 +92,17 @@ static const char *missing_shape(const selkie_scene *scene)
     return part;
 }
 
+/* Blocks that touch must differ in colour for the solver's smoother, unless a block touches itself. */
+static int has_odd_period(const selkie_scene *scene)
+{
+    const int extent = scene->domain.dimension == 3 ? 8 : 16; /* cells of a block */
+    int cells[3], odd = 0;
+    selkie_scene_cells(scene, cells);
+    for (int d = 0; d < scene->domain.dimension; d++)
+        odd |= (int)scene->domain.periodic >> d & 1 && cells[d] / extent % 2 && cells[d] / extent > 1;
+    return odd;
+}
+
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
@@ -113,8 +124,10 @@ static const char *missing_part(const selkie_scene *scene)
         return "so many force fields";
     if (scene->change_count)
         return "changes during the run";
-    if (scene->domain.periodic)
-        return "periodic sides";
+    if (scene->domain.periodic && (scene->obstacle_count || scene->source_count || scene->drain_count || has_points))
+        return "periodic sides with obstacles, sources, drains or points";
+    if (has_odd_period(scene))
+        return "periodic sides with an odd number of blocks between them";
     return missing_shape(scene);
 }
 

@@ -38,6 +38,8 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_iterate_##dim(sk_step *step, int kind, selkie_error *error);                                   \
     void sk_cuda_end_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                           \
     void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);                                                            \
+    /* Launches the sort that follows a density projection, unless it may need more memory. */                         \
+    selkie_code sk_cuda_sort_ahead_##dim(sk_step *step, selkie_error *error);                                          \
     /* Launches of the transfer to the grid and of the density. */                                                     \
     void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \
     void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);

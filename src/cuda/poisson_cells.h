@@ -129,6 +129,17 @@ SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags
     locate_halo(level, block, t, flags, own);
 }
 
+/* The halo of a block that touches itself follows its own cells. By all threads of a thread block. */
+SK_DEVICE void wrap_halo(int block, const pair *own, float *x)
+{
+    for (int e = 0; e < EDGES; e++)
+        if (own->edge_tile[e] >= 0 && own->edge[e] / CELLS == block) {
+            const int c = own->edge[e] % CELLS;
+            x[own->edge_tile[e]] = x[sk_tile_index(c % N, c / N % N, c / N / N)];
+        }
+    __syncthreads();
+}
+
 SK_DEVICE void load_right_side(const sk_cuda_level *level, int block, pair *own)
 {
     const float2 b = load_two(level->b + (size_t)block * CELLS + own->at);
@@ -207,13 +218,17 @@ typedef struct shared_block {
     float x[SK_TILE_CELLS], left[CELLS];
 } shared_block;
 
-/* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. Returns the sum of b x over
+/* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. WRAPS: blocks may touch
+ * themselves across a periodic axis. Returns the sum of b x over
  * the thread's cells. Block 0 does nothing but take part in the barriers. */
+template <bool WRAPS>
 SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
                               pair *own, shared_block *s)
 {
     __syncthreads();
     for (int half = 0; half < 4; half++) {
+        if (WRAPS)
+            wrap_halo(block, own, s->x);
         const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
         const int c = (red + own->j + own->k) & 1; /* which of the two cells has that colour */
         row chosen;
@@ -231,6 +246,8 @@ SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *c
     const float first = s->x[own->tile], second = s->x[own->tile + 1];
     if (block)
         store_two(level->x + base, first, second);
+    if (WRAPS && flags & RESTRICT)
+        wrap_halo(block, own, s->x);
     if (flags & RESTRICT)
         restrict_block(level, coarse, block, t, own, s->x, s->left);
     return (double)own->r[0].b * (double)first + (double)own->r[1].b * (double)second;

@@ -21,12 +21,6 @@ extern "C" {
 
 /* --- Decisions of the iteration --- */
 
-SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial, int count)
-{
-    return solver->norm == SELKIE_NORM_MAX ? find_largest(partial, count) / (double)solver->scale
-                                           : sqrt(add_up(partial, count)) / solver->norm_b;
-}
-
 /* After the cycle: rz, and the direction. */
 SK_DEVICE void decide_direction(sk_cuda_solver *solver)
 {
@@ -171,6 +165,7 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
 
 /* Smooths the blocks of a colour of a level. The first launch of a visit has the flag ARRIVE. The levels are arguments,
  * so that their addresses need no load. */
+template <bool WRAPS>
 static __global__ void __launch_bounds__(PAIRS)
     smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int how)
 {
@@ -201,7 +196,7 @@ static __global__ void __launch_bounds__(PAIRS)
         return;
     }
     while (n < count) {
-        double dot = smooth_block(level, coarse, block, flags, t, &own, &s);
+        double dot = smooth_block<WRAPS>(level, coarse, block, flags, t, &own, &s);
         if (flags & TAKE_DOT) {
             dot = sk_cuda_sum(dot);
             if (t == 0)
@@ -263,6 +258,7 @@ static __global__ void __launch_bounds__(PAIRS)
 enum { ONLY_RESTRICT = 256 };
 
 /* The blocks of a colour of a level of the tail, a team a block. */
+template <bool WRAPS>
 SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int flags, shared_block *s)
 {
     const sk_cuda_level *level = &solver->level[depth];
@@ -278,13 +274,14 @@ SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int fla
             __syncthreads();
             restrict_block(level, level + 1, block, t, &own, s[team].x, s[team].left);
         } else {
-            smooth_block(level, level + 1, block, flags, t, &own, &s[team]);
+            smooth_block<WRAPS>(level, level + 1, block, flags, t, &own, &s[team]);
         }
         __syncthreads();
     }
 }
 
 /* The coarsest levels, from `top` on, by one thread block. */
+template <bool WRAPS>
 static __global__ void __launch_bounds__(TEAMS *PAIRS)
     cycle_tail(sk_cuda_solver *solver, int top, int from_zero, int how)
 {
@@ -295,16 +292,16 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
     const int bottom = solver->bottom;
     for (int depth = top; depth < bottom; depth++) {
         const int zero = depth > top || from_zero ? FROM_ZERO : 0;
-        run_colour(solver, depth, 0, zero, s);
-        run_colour(solver, depth, 1, zero | RESTRICT, s);
-        run_colour(solver, depth, 0, ONLY_RESTRICT, s);
+        run_colour<WRAPS>(solver, depth, 0, zero, s);
+        run_colour<WRAPS>(solver, depth, 1, zero | RESTRICT, s);
+        run_colour<WRAPS>(solver, depth, 0, ONLY_RESTRICT, s);
     }
     /* A level above may be the bottom itself: it was solved there. */
     if (bottom >= top)
         solve_bottom(solver);
     for (int depth = bottom - 1; depth >= top; depth--)
         for (int colour = 1; colour >= 0; colour--)
-            run_colour(solver, depth, colour, SWEEP_BACKWARD | PROLONG | (colour ? PROLONG_HALO : 0), s);
+            run_colour<WRAPS>(solver, depth, colour, SWEEP_BACKWARD | PROLONG | (colour ? PROLONG_HALO : 0), s);
 }
 
 /* --- Kernels of the conjugate gradients --- */
@@ -358,13 +355,6 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         decide_length(solver);
 }
 
-/* The norm of a block in the requested kind, from a thread's two values. */
-SK_DEVICE double norm_of(int norm, float first, float second)
-{
-    const double a = fabs((double)first), b = fabs((double)second);
-    return norm == SELKIE_NORM_MAX ? sk_cuda_largest(sk_cuda_largest_of(a, b)) : sk_cuda_sum(a * a + b * b);
-}
-
 static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, sk_cuda_condition handle, int how)
 {
     SK_CUDA_LET_NEXT_START();
@@ -415,14 +405,6 @@ static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
         for (int c = 0; c < 2; c++)
             sk_fold(&solver->high[at + c], &solver->low[at + c]);
     }
-}
-
-/* The scaled right side of a cell. */
-SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
-{
-    return solver->level[0].inverse[at] > 0.0f
-               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
-               : 0.0f;
 }
 
 static __global__ void __launch_bounds__(PAIRS)
@@ -484,44 +466,7 @@ static __global__ void __launch_bounds__(PAIRS)
     }
 }
 
-/* --- Start and end --- */
-
-/* The residual and zero vectors, and whether there is anything to do. */
-static __global__ void __launch_bounds__(PAIRS) start_solve(const sk_step *step, sk_cuda_solver *solver)
-{
-    SK_CUDA_WAIT();
-    const sk_cuda_level *level = &solver->level[0];
-    const int blocks = blocks_of(solver, 0);
-    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
-        const int block = block_of_level(solver, 0, n);
-        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        float r[2];
-        for (int c = 0; c < 2; c++) {
-            r[c] = level->b[at + c] = right_side(step, solver, at + c);
-            level->x[at + c] = solver->high[at + c] = solver->low[at + c] = 0.0f;
-            solver->p[0][at + c] = 0.0f;
-        }
-        const double squares = norm_of(SELKIE_NORM_RELATIVE, r[0], r[1]), left = norm_of(solver->norm, r[0], r[1]);
-        if (threadIdx.x == 0) {
-            solver->partial[0][block] = squares;
-            solver->partial[1][block] = left;
-        }
-    }
-    if (sk_cuda_is_last(&solver->ticket)) {
-        const double squares = add_up(solver->partial[0], solver->block_count);
-        if (threadIdx.x == 0)
-            solver->norm_b = sqrt(squares);
-        __syncthreads();
-        const double residual = residual_of(solver, solver->partial[1], solver->block_count);
-        if (threadIdx.x == 0) {
-            solver->residual = solver->computed = squares > 0.0 ? residual : 0.0;
-            solver->converged = squares == 0.0 || residual <= solver->tolerance;
-            solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
-            solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
-            solver->done = solver->converged || solver->broken;
-        }
-    }
-}
+/* --- The end --- */
 
 /* The solution in the units of the caller; 0 in cells that are no unknowns. */
 static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solver)
@@ -539,33 +484,33 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 /* --- Launches --- */
 
 /* A cycle from a level on. */
-static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
+template <bool WRAPS> static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
 {
     sk_cuda_solver *solver = cuda->solver;
     const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
     if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
-        SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
+        SK_LAUNCH(cuda, cycle_tail<WRAPS>, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
         return;
     }
 
     /* Down. Blocks of the second colour already have the values of all their neighbours. */
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
+            SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
                       (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
                       how);
     SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
 
-    launch_cycle(cuda, depth + 1, 1, how);
+    launch_cycle<WRAPS>(cuda, depth + 1, 1, how);
     if (how >> (depth + 1) & 1 && depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
-        launch_cycle(cuda, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
+        launch_cycle<WRAPS>(cuda, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
 
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
+            SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
                       SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
                           (depth == 0 && n == 1 ? TAKE_DOT : 0),
                       how);
@@ -579,7 +524,13 @@ static void launch_check(sk_cuda *cuda)
 
 static void launch_steps(sk_cuda *cuda, int how)
 {
-    launch_cycle(cuda, 0, 1, how);
+    int joined = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        joined |= cuda->solver_shadow.level[0].joined[d];
+    if (joined)
+        launch_cycle<true>(cuda, 0, 1, how);
+    else
+        launch_cycle<false>(cuda, 0, 1, how);
     SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, cuda->solver, how);
     SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);
 }
@@ -622,11 +573,9 @@ static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition hand
 
 void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
 {
-    const sk_step *step = &cuda->device->step;
     (void)host;
     SK_DIM(sk_cuda_prepare_solve)(cuda);
     cuda->condition = 0;
-    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, cuda->solver);
 }
 
 selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int kind, selkie_error *error)

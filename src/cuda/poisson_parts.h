@@ -8,12 +8,11 @@
 enum { CELLS = SK_BLOCK_CELLS, N = SK_BLOCK_N, PAIRS = CELLS / 2, SIDES = 2 * SELKIE_DIM, LAYER = CELLS / N };
 
 #ifdef SK_CUDA_EMULATED
-enum { LAUNCH_BLOCKS = 2, TEAMS = 2, BOTTOM_THREADS = 64 };
+enum { LAUNCH_BLOCKS = 2, TEAMS = 2 };
 #define SET_CONDITION(go) ((void)(go), (void)handle)
 #else
-/* Thread blocks of a wide launch, teams of PAIRS threads in the thread block of the tail, and threads that invert the
- * coarsest matrix. */
-enum { LAUNCH_BLOCKS = 132 * 8, TEAMS = 4, BOTTOM_THREADS = 1024 };
+/* Thread blocks of a wide launch, and teams of PAIRS threads in the thread block of the tail. */
+enum { LAUNCH_BLOCKS = 132 * 8, TEAMS = 4 };
 /* Repeats the iteration or ends it; 0 = it is not part of a graph. */
 #define SET_CONDITION(go) (handle ? cudaGraphSetConditional(handle, (go)) : (void)0)
 #endif
@@ -63,6 +62,28 @@ SK_DEVICE double find_largest(const double *partial, int count)
         sk_cuda_largest_of(sk_cuda_largest_of(largest[0], largest[1]), sk_cuda_largest_of(largest[2], largest[3])));
 }
 
+/* The residual from norms of blocks. */
+SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial, int count)
+{
+    return solver->norm == SELKIE_NORM_MAX ? find_largest(partial, count) / (double)solver->scale
+                                           : sqrt(add_up(partial, count)) / solver->norm_b;
+}
+
+/* The norm of a block in the requested kind, from a thread's two values. */
+SK_DEVICE double norm_of(int norm, float first, float second)
+{
+    const double a = fabs((double)first), b = fabs((double)second);
+    return norm == SELKIE_NORM_MAX ? sk_cuda_largest(sk_cuda_largest_of(a, b)) : sk_cuda_sum(a * a + b * b);
+}
+
+/* The scaled right side of a cell. */
+SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
+{
+    return solver->level[0].inverse[at] > 0.0f
+               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
+               : 0.0f;
+}
+
 /* Before a solve: nothing is listed. By one thread. */
 SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
 {
@@ -70,6 +91,14 @@ SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
     solver->surface_cells = 0;
     for (int depth = 0; depth < solver->level_count; depth++)
         solver->count[depth][0] = solver->count[depth][1] = solver->unknowns[depth] = solver->numbers[depth] = 0;
+}
+
+/* The places of coarse levels have no blocks yet. By all threads of the launch before the setup. */
+SK_DEVICE void clear_maps(sk_cuda_solver *solver)
+{
+    for (int depth = 1; depth < solver->level_count; depth++)
+        SK_CUDA_EACH(i, solver->level[depth].places)
+    solver->level[depth].map[i] = 0;
 }
 
 /* The first level with at most so many places, or the last one: one thread block runs the levels from it on. */

@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "cuda/phases.h"
+#include "grid/wrap_kernels.h"
 }
 #include "cuda/poisson_parts.h"
 
@@ -47,14 +48,6 @@ SK_DEVICE void list_with_parents(sk_cuda_solver *solver, const sk_grid *grid, in
     }
 }
 
-static __global__ void clear_maps(sk_cuda_solver *solver)
-{
-    SK_CUDA_WAIT();
-    for (int depth = 1; depth < solver->level_count; depth++)
-        SK_CUDA_EACH(i, solver->level[depth].places)
-    solver->level[depth].map[i] = 0;
-}
-
 /* Neighbours of a block, and its parent. By the first threads of a thread block. */
 SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth, int block)
 {
@@ -69,6 +62,8 @@ SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth
         level->neighbour[block][t] = other && solver->active[other] ? other : 0;
     } else if (t < SIDES) {
         at[t / 2] += t & 1 ? 1 : -1;
+        if (level->joined[t / 2])
+            at[t / 2] = sk_wrap_index(at[t / 2], level->joined[t / 2]);
         const int outside = at[t / 2] < 0 || at[t / 2] >= level->blocks[t / 2];
         level->neighbour[block][t] = outside ? 0 : level->map[place_at(level, at)];
     } else if (depth + 1 < solver->level_count) {
@@ -126,42 +121,6 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
     }
 }
 
-/* Links the blocks of level 0, and finds the largest right side and from it the scale. */
-static __global__ void __launch_bounds__(PAIRS) find_scale(const sk_step *step, sk_cuda_solver *solver)
-{
-    SK_CUDA_WAIT();
-    const sk_cuda_level *level = &solver->level[0];
-    const int blocks = blocks_of(solver, 0);
-    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
-        const int block = block_of_level(solver, 0, n);
-        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        const float *right = step->grid.fields[SK_FIELD_RIGHT_SIDE];
-        link_block(step, solver, 0, block);
-        const double first = level->inverse[at] > 0.0f ? (double)right[at] : 0.0,
-                     second = level->inverse[at + 1] > 0.0f ? (double)right[at + 1] : 0.0;
-        const double largest = sk_cuda_largest(sk_cuda_largest_of(fabs(first), fabs(second)));
-        const double sum = sk_cuda_sum(first + second);
-        if (threadIdx.x == 0) {
-            solver->partial[0][block] = largest;
-            solver->partial[1][block] = sum;
-        }
-    }
-    if (!sk_cuda_is_last(&solver->ticket))
-        return;
-    const double largest = find_largest(solver->partial[0], solver->block_count);
-    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
-    if (threadIdx.x == 0) {
-        int exponent = 0;
-        solver->broken = !(largest < INFINITY);
-        if (!solver->broken)
-            frexp(largest, &exponent);
-        exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
-        solver->scale = ldexpf(1.0f, -exponent);
-        solver->mean = solver->unknowns[0] ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
-        solver->mean_z = 0.0;
-    }
-}
-
 /* The block of the fine level at a place; 0 = none. */
 SK_DEVICE int fine_block(const sk_cuda_level *fine, const int32_t *map, const int at[3])
 {
@@ -183,6 +142,7 @@ SK_DEVICE float coarse_face(const float *face, int block, int axis, int i, int j
 
 /* Coefficients of cell c of a coarse block. Returns whether it is an unknown. Blocks of level 0 without unknowns have
  * zeros. */
+template <bool JOINED>
 SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, int block, int c)
 {
     const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
@@ -209,9 +169,17 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
         int next[3] = {first[0], first[1], first[2]}, next_block[3] = {child_block[0], child_block[1], child_block[2]};
         next[axis] = (first[axis] + 2) % N;
         next_block[axis] += first[axis] + 2 == N;
+        const int beyond = JOINED && fine->joined[axis] && next_block[axis] == fine->joined[axis];
+        next_block[axis] = beyond ? 0 : next_block[axis];
         const int after = next[axis] ? own : fine_block(fine, map, next_block);
-        const float lower = coarse_face(fine->face[axis], own, axis, first[0], first[1], first[2]);
-        const float upper = coarse_face(fine->face[axis], after, axis, next[0], next[1], next[2]);
+        float lower = coarse_face(fine->face[axis], own, axis, first[0], first[1], first[2]);
+        float upper = coarse_face(fine->face[axis], after, axis, next[0], next[1], next[2]);
+        if (JOINED && fine->joined[axis] && !level->joined[axis]) {
+            /* Cut at the sides, and stiffer: sk_coarsen_with_sides. */
+            const float stiffer = 0.25f * (float)(fine->joined[axis] * N);
+            lower = above[axis] == 0 && cell[axis] == 0 ? 0.0f : stiffer * lower;
+            upper = beyond ? 0.0f : stiffer * upper;
+        }
         level->face[axis][at] = lower;
         sum += lower + upper;
     }
@@ -221,27 +189,79 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
     return sum > 0.0f;
 }
 
-/* Coefficients of a coarse level. A thread a cell. */
-static __global__ void __launch_bounds__(CELLS)
-    coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
+/* Coefficients of a coarse level. By `width` thread blocks from the given one on, a thread a cell. */
+template <bool JOINED>
+SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth, int from,
+                             int width)
 {
-    SK_CUDA_WAIT();
     const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
     const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
-    for (int n = (int)blockIdx.x; n < blocks_of(solver, depth); n += (int)gridDim.x) {
+    for (int n = (int)blockIdx.x - from; n < blocks_of(solver, depth); n += width) {
         const int block = block_of_level(solver, depth, n);
         link_block(step, solver, depth, block);
-        const int unknowns = sk_cuda_sum(coarsen_cell(fine, level, map, block, (int)threadIdx.x));
+        const int unknowns = sk_cuda_sum(coarsen_cell<JOINED>(fine, level, map, block, (int)threadIdx.x));
         if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
     }
 }
 
-/* The same for the smallest levels, from `top` on. One thread block. */
+template <bool JOINED>
 static __global__ void __launch_bounds__(CELLS)
-    coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
+    coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
     SK_CUDA_WAIT();
+    coarsen_level<JOINED>(step, solver, data, depth, 0, (int)gridDim.x);
+}
+
+/* Links the blocks of level 0, and finds the largest right side and from it the scale. By the first `width` thread
+ * blocks, a thread a cell. */
+SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width)
+{
+    const sk_cuda_level *level = &solver->level[0];
+    const int blocks = blocks_of(solver, 0);
+    for (int n = (int)blockIdx.x; n < blocks; n += width) {
+        const int block = block_of_level(solver, 0, n);
+        const size_t at = (size_t)block * CELLS + threadIdx.x;
+        link_block(step, solver, 0, block);
+        const double value = level->inverse[at] > 0.0f ? (double)step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0;
+        const double largest = sk_cuda_largest(fabs(value)), sum = sk_cuda_sum(value);
+        if (threadIdx.x == 0) {
+            solver->partial[0][block] = largest;
+            solver->partial[1][block] = sum;
+        }
+    }
+    if (!sk_cuda_is_last_of(&solver->ticket, (unsigned)width))
+        return;
+    const double largest = find_largest(solver->partial[0], solver->block_count);
+    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
+    if (threadIdx.x == 0) {
+        int exponent = 0;
+        solver->broken = !(largest < INFINITY);
+        if (!solver->broken)
+            frexp(largest, &exponent);
+        exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
+        solver->scale = ldexpf(1.0f, -exponent);
+        solver->mean = solver->unknowns[0] ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
+        solver->mean_z = 0.0;
+    }
+}
+
+/* The scale by the first thread blocks, the first coarse level by the others: neither needs the other. */
+template <bool JOINED>
+static __global__ void __launch_bounds__(CELLS)
+    scale_and_coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int width)
+{
+    SK_CUDA_WAIT();
+    if ((int)blockIdx.x < width)
+        find_scale(step, solver, width);
+    else
+        coarsen_level<JOINED>(step, solver, data, 1, width, (int)gridDim.x - width);
+}
+
+/* The same for the smallest levels, from `top` on. One thread block. */
+template <bool JOINED>
+SK_DEVICE void coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
+{
     for (int depth = top; depth < solver->level_count; depth++) {
         const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
         const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
@@ -249,7 +269,7 @@ static __global__ void __launch_bounds__(CELLS)
         for (int n = 0; n < blocks_of(solver, depth); n++) {
             const int block = block_of_level(solver, depth, n);
             link_block(step, solver, depth, block);
-            unknowns += coarsen_cell(fine, level, map, block, (int)threadIdx.x);
+            unknowns += coarsen_cell<JOINED>(fine, level, map, block, (int)threadIdx.x);
         }
         unknowns = sk_cuda_sum(unknowns); /* a barrier too */
         if (threadIdx.x == 0)
@@ -259,9 +279,8 @@ static __global__ void __launch_bounds__(CELLS)
 }
 
 /* The coarsest level: its unknowns, and the inverse of their matrix by Gauss-Jordan. One thread block. */
-static __global__ void prepare_bottom(sk_cuda_solver *solver)
+SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
 {
-    SK_CUDA_WAIT();
     __shared__ double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
     __shared__ double diagonal[SK_CUDA_BOTTOM];
     __shared__ int cells[SK_CUDA_BOTTOM];
@@ -349,17 +368,74 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
         solver->bottom_unknowns = unknowns;
 }
 
-/* Launches of the setup of a solve. */
-void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
+/* The residual and zero vectors, and whether there is anything to do. By all thread blocks but the first, a thread a
+ * cell. */
+SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
+{
+    const sk_cuda_level *level = &solver->level[0];
+    const int blocks = blocks_of(solver, 0), width = (int)gridDim.x - 1;
+    for (int n = (int)blockIdx.x - 1; n < blocks; n += width) {
+        const int block = block_of_level(solver, 0, n);
+        const size_t at = (size_t)block * CELLS + threadIdx.x;
+        const float r = right_side(step, solver, at);
+        level->b[at] = r;
+        level->x[at] = solver->high[at] = solver->low[at] = solver->p[0][at] = 0.0f;
+        const double squares = norm_of(SELKIE_NORM_RELATIVE, r, 0.0f), left = norm_of(solver->norm, r, 0.0f);
+        if (threadIdx.x == 0) {
+            solver->partial[0][block] = squares;
+            solver->partial[1][block] = left;
+        }
+    }
+    if (!sk_cuda_is_last_of(&solver->ticket, (unsigned)width))
+        return;
+    const double squares = add_up(solver->partial[0], solver->block_count);
+    if (threadIdx.x == 0)
+        solver->norm_b = sqrt(squares);
+    __syncthreads();
+    const double residual = residual_of(solver, solver->partial[1], solver->block_count);
+    if (threadIdx.x == 0) {
+        solver->residual = solver->computed = squares > 0.0 ? residual : 0.0;
+        solver->converged = squares == 0.0 || residual <= solver->tolerance;
+        solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
+        solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
+        solver->done = solver->converged || solver->broken;
+    }
+}
+
+/* The coarsest levels by the first thread block, the start of the iterations by the others: neither needs the other. */
+template <bool JOINED>
+static __global__ void __launch_bounds__(CELLS)
+    finish_setup(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
+{
+    SK_CUDA_WAIT();
+    if (blockIdx.x > 0) {
+        start_solve(step, solver);
+        return;
+    }
+    coarsen_tail<JOINED>(step, solver, data, top);
+    prepare_bottom(solver);
+}
+
+template <bool JOINED> static void launch_setup(sk_cuda *cuda)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_solver *solver = cuda->solver;
-    SK_LAUNCH_SIMPLE(cuda, clear_maps, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, solver);
-    SK_LAUNCH(cuda, read_rows, full_width(cuda), CELLS, step, solver);
-    SK_LAUNCH(cuda, find_scale, full_width(cuda), PAIRS, step, solver);
-    const int tail = tail_of(cuda, 2);
-    for (int depth = 1; depth < tail; depth++)
-        SK_LAUNCH(cuda, coarsen, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
-    SK_LAUNCH(cuda, coarsen_tail, 1, CELLS, step, solver, cuda->data, tail);
-    SK_LAUNCH(cuda, prepare_bottom, 1, BOTTOM_THREADS, solver);
+    const int wide = full_width(cuda), tail = tail_of(cuda, 2), coarse = tail > 1 ? 2 * launch_width(cuda, 1) : 0;
+    SK_LAUNCH(cuda, read_rows, wide, CELLS, step, solver);
+    SK_LAUNCH(cuda, scale_and_coarsen<JOINED>, wide + coarse, CELLS, step, solver, cuda->data, wide);
+    for (int depth = 2; depth < tail; depth++)
+        SK_LAUNCH(cuda, coarsen<JOINED>, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
+    SK_LAUNCH(cuda, finish_setup<JOINED>, wide + 1, CELLS, step, solver, cuda->data, tail);
+}
+
+/* Launches of the setup of a solve. JOINED: sides of the domain are. */
+void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
+{
+    int joined = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        joined |= cuda->solver_shadow.level[0].joined[d];
+    if (joined)
+        launch_setup<true>(cuda);
+    else
+        launch_setup<false>(cuda);
 }

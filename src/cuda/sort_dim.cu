@@ -26,10 +26,15 @@ SK_DEVICE void coordinates_of(const sk_grid *grid, int place, int at[3])
 /* The place at an offset from a block; -1 outside of the domain. */
 SK_DEVICE int place_beside(const sk_grid *grid, const int32_t from[4], int n)
 {
-    const int x = from[0] + n % 3 - 1, y = from[1] + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0;
-    if (x < 0 || y < 0 || z < 0 || x >= grid->blocks[0] || y >= grid->blocks[1] || z >= grid->blocks[2])
-        return -1;
-    return x + grid->blocks[0] * (y + grid->blocks[1] * z);
+    int at[3] = {from[0] + n % 3 - 1, from[1] + n / 3 % 3 - 1, SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (at[d] >= 0 && at[d] < grid->blocks[d])
+            continue;
+        if (!(grid->periodic >> d & 1))
+            return -1;
+        at[d] = sk_wrap_index(at[d], grid->blocks[d]);
+    }
+    return at[0] + grid->blocks[0] * (at[1] + grid->blocks[1] * at[2]);
 }
 
 static __global__ void clear_places(sk_cuda_data *data, int with_marks)
@@ -323,12 +328,26 @@ static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
     }
 }
 
+/* The copies of the particles change their roles. By one thread. */
+SK_DEVICE void swap_particles(sk_particles *particles, int64_t count)
+{
+    sk_particle *records = particles->records;
+    particles->records = particles->spare;
+    particles->spare = records;
+    for (int a = 0; a < particles->attribute_count; a++) {
+        uint32_t *values = particles->attributes[a].data;
+        particles->attributes[a].data = particles->attributes[a].spare;
+        particles->attributes[a].spare = values;
+    }
+    particles->count = count;
+}
+
 /* Puts the particles of each cell into their old order: the place of a particle is the number of those of its cell that
  * were before it. */
 static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
-    const sk_particles *particles = &step->particles;
+    sk_particles *particles = &step->particles;
     SK_CUDA_EACH(n, data->results.count)
     {
         const uint32_t from = data->order[n];
@@ -349,21 +368,8 @@ static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
                     attribute->data[from * (size_t)attribute->components + k];
         }
     }
-}
-
-static __global__ void swap_particles(sk_step *step, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    sk_particles *particles = &step->particles;
-    sk_particle *records = particles->records;
-    particles->records = particles->spare;
-    particles->spare = records;
-    for (int a = 0; a < particles->attribute_count; a++) {
-        uint32_t *values = particles->attributes[a].data;
-        particles->attributes[a].data = particles->attributes[a].spare;
-        particles->attributes[a].spare = values;
-    }
-    particles->count = data->results.count;
+    if (sk_cuda_is_last(&data->ticket[0]) && threadIdx.x == 0)
+        swap_particles(particles, data->results.count);
 }
 
 static void launch_with_keys(sk_cuda *cuda, const sk_step *host)
@@ -382,8 +388,7 @@ static void launch_with_keys(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, place_reached, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
     SK_LAUNCH_SIMPLE(cuda, find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, step, data);
     SK_LAUNCH_SIMPLE(cuda, place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, swap_particles, 1, 1, step, data);
+    SK_LAUNCH(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
 }
 
 static void launch_sort(sk_cuda *cuda, const sk_step *host)
@@ -415,10 +420,33 @@ static selkie_code check_room(sk_step *step, int *overflow, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code SK_DIM(sk_cuda_sort_ahead)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (cuda->shadow.capacity <= cuda->shadow.places || !cuda->has_keys)
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_run(step, "sort of keys", launch_sort_of_keys, error));
+    cuda->sorted_ahead = 1;
+    return SELKIE_OK;
+}
+
+/* The particles are in the other copy now. */
+static void take_sorted(sk_step *step)
+{
+    sk_cuda *cuda = step->cuda;
+    cuda->current ^= 1;
+    cuda->sorted_ahead = cuda->has_keys = cuda->particles_here = cuda->grid_here = 0;
+    step->particles.in_order = 1;
+}
+
 selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     int overflow;
+    if (cuda->sorted_ahead) {
+        take_sorted(step);
+        return SELKIE_OK;
+    }
     if (!cuda->began)
         SK_TRY(sk_cuda_make_room(step, error));
     SK_TRY(sk_cuda_begin(step, error));
@@ -432,9 +460,7 @@ selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
         SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
         SK_TRY(check_room(step, &overflow, error));
     }
-    cuda->current ^= 1;
-    cuda->has_keys = cuda->particles_here = cuda->grid_here = 0;
-    step->particles.in_order = 1;
+    take_sorted(step);
     return SELKIE_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "cuda/device.h"
 
 extern "C" {
+#include "grid/wrap_kernels.h"
 #include "particles/sort_kernels.h"
 }
 
@@ -23,6 +24,14 @@ SK_DEVICE sorted_grid grid_to_sort(const sk_grid *grid)
                                 (float)(1.0 / grid->cell_size),
                                 {grid->blocks[0], grid->blocks[1], grid->blocks[2]}};
     return sorted;
+}
+
+/* Moves a position (m) that left through a joined side back into the domain: sk_grid_wrap. */
+SK_DEVICE void wrap_position(const sk_grid *grid, float x[3])
+{
+    for (int d = 0; grid->periodic && d < SELKIE_DIM; d++)
+        if (grid->periodic >> d & 1)
+            x[d] = sk_wrap_position(x[d], (float)grid->low[d], grid->last[d], grid->period[d]);
 }
 
 /* The key of particle p at a position (m), and a mark at its place. */

@@ -205,11 +205,16 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
 /* Several densities: what has no face densities yet. */
 static selkie_code check_densities(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
-    const int other = other_density(scene);
-    if (!other || sk_scene_wave_speed(scene, NULL) > 0.0) /* elastoplastic points: sk_elastoplastic_check says more */
+    const int unilateral = scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    int other = 1;
+    while (other < scene->material_count && ((unilateral && sk_material_is_solid(scene, other)) ||
+                                             scene->materials[other].density == scene->materials[0].density))
+        other++;
+    if (other >= scene->material_count || /* elastoplastic points: sk_elastoplastic_check says more */
+        sk_scene_wave_speed(scene, NULL) > 0.0)
         return SELKIE_OK;
     const char *what = scene->discretization == SELKIE_DISCRETIZATION_SPH ? "discretization \"sph\"" : NULL;
-    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+    if (unilateral)
         what = "incompressibility \"unilateral\"";
     if (!what)
         return SELKIE_OK;

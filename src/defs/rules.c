@@ -432,10 +432,7 @@ static selkie_code check_body(sk_rules *rules, int i)
     const int on_grid = scene->discretization == SELKIE_DISCRETIZATION_GRID;
     const selkie_volume volume = selkie_scene_volume(scene);
     const int unilateral = on_grid && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-    if (unilateral && sk_body_material(scene, i) >= 0)
-        return fail_at(rules, "material",
-                       "unilateral incompressibility does not move bodies of particles: use \"bilateral\"");
-    if (unilateral && scene->unilateral.solver == SELKIE_UNILATERAL_MPRGP)
+    if (unilateral && sk_body_material(scene, i) < 0 && scene->unilateral.solver == SELKIE_UNILATERAL_MPRGP)
         return fail_at(rules, "", "unilateral.solver \"mprgp\" does not move bodies: use \"active_set\"");
     if (on_grid && volume != SELKIE_VOLUME_NONE && volume != SELKIE_VOLUME_IDP)
         return fail_at(rules, "", "only the volume methods none and idp move bodies: set \"volume\": \"idp\"");

@@ -73,10 +73,13 @@ typedef struct sk_volume {
     int32_t (*coordinates)[3]; /*     not negative, in ascending order of z, y, x */
     float *surface;            /* m   [block_count][512], x fastest, negative inside */
     float *velocity;           /* m/s [block_count][512][3], NaN where no particle is near; NULL = none */
+    int value_count;
+    sk_mesh_value values[SK_MESH_MOST_VALUES]; /* [block_count][512] likewise */
 } sk_volume;
 
-selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options,
-                              sk_volume *volume, selkie_error *error);
+/* With means of `count` values of the particles. */
+selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options, int count,
+                              const sk_surface_value *values, sk_volume *volume, selkie_error *error);
 void sk_volume_free(sk_volume *volume);
 
 /* Volume inside a closed mesh, m3. */

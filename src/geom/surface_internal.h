@@ -113,6 +113,11 @@ selkie_code sk_surface_sum_squares(const sk_surface_grid *grid, const uint8_t *m
                                    sk_surface_sums *result, selkie_error *error);
 /* Vectors of the caller's particles in the order of the points; what is not a number becomes 0. */
 void sk_surface_sort_vectors(const sk_surface_grid *grid, const float *vectors, size_t stride, float (*sorted)[3]);
+/* Sums of up to three values over the particles at the nodes of all blocks, after the kernel's filter
+ * (surface_values.c).
+ */
+selkie_code sk_surface_sum_values(const sk_surface_grid *grid, int count, const sk_surface_value *values,
+                                  f4 (*sums)[sk_node_count], selkie_error *error);
 /* Sums of a block after the kernel's filter; places count from the block's first node. */
 void sk_surface_filter(const sk_surface_grid *grid, const sk_surface_sums *sums, int are_places, size_t block,
                        f4 result[sk_node_count]);

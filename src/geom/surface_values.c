@@ -56,9 +56,8 @@ static int sample(const node_values *nodes, const float place[3], float means[3]
     return 1;
 }
 
-/* Sums of up to three values. */
-static selkie_code sum_values(const sk_surface_grid *grid, int count, const sk_surface_value *values,
-                              node_values *nodes, selkie_error *error)
+selkie_code sk_surface_sum_values(const sk_surface_grid *grid, int count, const sk_surface_value *values,
+                                  f4 (*result)[sk_node_count], selkie_error *error)
 {
     const size_t blocks = grid->block_count;
     float(*sorted)[3] = sk_allocate_zeroed(NULL, (grid->particle_count + 1) * sizeof *sorted);
@@ -85,7 +84,7 @@ static selkie_code sum_values(const sk_surface_grid *grid, int count, const sk_s
     if (!code) {
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 4)
         for (size_t b = 0; b < blocks; ++b)
-            sk_surface_filter(grid, &sums, 0, b, nodes->sums[b]);
+            sk_surface_filter(grid, &sums, 0, b, result[b]);
         sk_surface_sums_free(&sums);
     }
     sk_release(NULL, sorted);
@@ -196,7 +195,7 @@ selkie_code sk_surface_add_values(const sk_surface_particles *particles, const s
     }
     for (int v = 0; v < count && !code; v += 3) {
         const int here = count - v < 3 ? count - v : 3;
-        code = sum_values(&grid, here, values + v, &nodes, error);
+        code = sk_surface_sum_values(&grid, here, values + v, nodes.sums, error);
         if (!code)
             code = add_means(&nodes, here, values + v, mesh, error);
     }
@@ -204,7 +203,7 @@ selkie_code sk_surface_add_values(const sk_surface_particles *particles, const s
         sk_surface_value velocity[3];
         for (int a = 0; a < 3; ++a)
             velocity[a] = (sk_surface_value){"velocity", particles->velocity + a, particles->velocity_stride, 0};
-        code = sum_values(&grid, 3, velocity, &nodes, error);
+        code = sk_surface_sum_values(&grid, 3, velocity, nodes.sums, error);
         if (!code)
             code = add_vorticity(&nodes, mesh, error);
     }

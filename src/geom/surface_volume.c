@@ -2,43 +2,64 @@
 #include "geom/surface_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Kernel means of the velocities at all nodes near particles. */
+/* Kernel means of up to three values at all nodes near particles, into arrays with `step` numbers a node. */
+static selkie_code fill_means(sk_surface_grid *grid, int count, const sk_surface_value *values, float *const to[3],
+                              size_t step, selkie_error *error)
+{
+    f4(*sums)[sk_node_count] = sk_allocate(NULL, (grid->block_count + 1) * sizeof *sums);
+    if (!sums)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for values of the particles",
+                       (double)grid->block_count * sizeof *sums / 1048576.0);
+    /* Particles deep inside count too. */
+    memset(grid->deep, 0, grid->block_count * sizeof *grid->deep);
+    const selkie_code code = sk_surface_sum_values(grid, count, values, sums, error);
+    if (!code) {
+#pragma omp parallel for num_threads(grid->threads) schedule(static)
+        for (size_t b = 0; b < grid->block_count; ++b)
+            for (size_t i = 0; i < sk_node_count; ++i)
+                for (int v = 0; v < count; ++v) {
+                    const f4 sum = sums[b][i];
+                    const float mean = sum[0] > 1e-4f ? sum[v + 1] / sum[0] : NAN;
+                    to[v][(b * sk_node_count + i) * step] = values[v].is_whole ? roundf(mean) : mean;
+                }
+    }
+    sk_release(NULL, sums);
+    return code;
+}
+
 static selkie_code fill_velocity(sk_surface_grid *grid, const sk_surface_particles *particles, sk_volume *volume,
                                  selkie_error *error)
 {
-    const size_t blocks = grid->block_count;
-    float(*sorted)[3] = sk_allocate(NULL, (grid->particle_count + 1) * sizeof *sorted);
-    uint8_t *marked = sk_allocate(NULL, blocks + 1);
-    volume->velocity = sk_allocate(NULL, (blocks + 1) * 3 * sk_node_count * sizeof(float));
-    sk_surface_sums sums = {0};
-    selkie_code code = SELKIE_OK;
-    if (!sorted || !marked || !volume->velocity)
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
-                       ((double)blocks * 3 * sk_node_count + 3.0 * (double)grid->particle_count) * 4 / 1048576.0);
-    if (!code) {
-        /* Particles deep inside count too. */
-        memset(grid->deep, 0, blocks * sizeof *grid->deep);
-        memset(marked, 1, blocks);
-        sk_surface_sort_vectors(grid, particles->velocity, particles->velocity_stride, sorted);
-        code = sk_surface_sum(grid, marked, (const float(*)[3])sorted, &sums, error);
-    }
-    if (!code) {
-#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 4)
-        for (size_t b = 0; b < blocks; ++b) {
-            f4 filtered[sk_node_count];
-            sk_surface_filter(grid, &sums, 0, b, filtered);
-            float *to = volume->velocity + b * 3 * sk_node_count;
-            for (int i = 0; i < sk_node_count; ++i)
-                for (int a = 0; a < 3; ++a)
-                    to[3 * i + a] = filtered[i][0] > 1e-4f ? filtered[i][a + 1] / filtered[i][0] : NAN;
+    float *v = volume->velocity = sk_allocate(NULL, (grid->block_count + 1) * 3 * sk_node_count * sizeof(float));
+    if (!v)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
+                       (double)grid->block_count * 3 * sk_node_count * 4 / 1048576.0);
+    sk_surface_value values[3];
+    for (int a = 0; a < 3; ++a)
+        values[a] = (sk_surface_value){"velocity", particles->velocity + a, particles->velocity_stride, 0};
+    return fill_means(grid, 3, values, (float *const[3]){v, v + 1, v + 2}, 3, error);
+}
+
+static selkie_code fill_values(sk_surface_grid *grid, int count, const sk_surface_value *values, sk_volume *volume,
+                               selkie_error *error)
+{
+    for (int first = 0; first < count && first < SK_MESH_MOST_VALUES; first += 3) {
+        const int most = count < SK_MESH_MOST_VALUES ? count : SK_MESH_MOST_VALUES,
+                  here = most - first < 3 ? most - first : 3;
+        float *to[3] = {NULL, NULL, NULL};
+        for (int v = 0; v < here; ++v) {
+            sk_mesh_value *value = &volume->values[volume->value_count++];
+            snprintf(value->name, sizeof value->name, "%s", values[first + v].name);
+            to[v] = value->data = sk_allocate(NULL, (grid->block_count + 1) * sk_node_count * sizeof(float));
+            if (!to[v])
+                return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for %zu blocks", grid->block_count);
         }
-        sk_surface_sums_free(&sums);
+        SK_TRY(fill_means(grid, here, values + first, to, 1, error));
     }
-    sk_release(NULL, sorted);
-    sk_release(NULL, marked);
-    return code;
+    return SELKIE_OK;
 }
 
 /* The container ends the liquid. Distances become metres. */
@@ -57,8 +78,8 @@ static void close_at_walls(const sk_surface_grid *grid, float metre)
         }
 }
 
-selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options,
-                              sk_volume *volume, selkie_error *error)
+selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options, int count,
+                              const sk_surface_value *values, sk_volume *volume, selkie_error *error)
 {
     sk_surface_grid grid;
     memset(volume, 0, sizeof *volume);
@@ -76,6 +97,8 @@ selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_su
         memcpy(volume->voxel, grid.voxel, sizeof volume->voxel);
         if (particles->velocity)
             code = fill_velocity(&grid, particles, volume, error);
+        if (!code)
+            code = fill_values(&grid, count, values, volume, error);
 
         /* The volume keeps the blocks. */
         volume->block_count = grid.block_count;
@@ -95,5 +118,7 @@ void sk_volume_free(sk_volume *volume)
     sk_release(NULL, volume->coordinates);
     sk_release(NULL, volume->surface);
     sk_release(NULL, volume->velocity);
+    for (int v = 0; v < volume->value_count; ++v)
+        sk_release(NULL, volume->values[v].data);
     memset(volume, 0, sizeof *volume);
 }

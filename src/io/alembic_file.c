@@ -29,6 +29,9 @@ struct sk_alembic {
     int points;
     int property_count;
     property properties[most_properties];
+    int value_count; /* further numbers of the vertices or points */
+    property values[SK_MESH_MOST_VALUES];
+    char value_names[SK_MESH_MOST_VALUES][32];
     size_t time_count, time_capacity;
     double *times;  /* s */
     float *scratch; /* vectors in the axes of the file */
@@ -38,7 +41,7 @@ struct sk_alembic {
 /* --- Headers --- */
 
 typedef struct text {
-    unsigned char bytes[2048];
+    unsigned char bytes[8192];
     size_t count;
 } text;
 
@@ -132,10 +135,8 @@ static property *find_property(sk_alembic *archive, const property *like)
     return &archive->properties[archive->property_count++];
 }
 
-static selkie_code add_sample(sk_alembic *archive, const property *like, const void *data, size_t bytes,
-                              selkie_error *error)
+static selkie_code add_sample_to(sk_alembic *archive, property *p, const void *data, size_t bytes, selkie_error *error)
 {
-    property *p = find_property(archive, like);
     unsigned char key[16];
     uint64_t child;
     make_key(data, bytes, key);
@@ -145,6 +146,38 @@ static selkie_code add_sample(sk_alembic *archive, const property *like, const v
         SK_TRY(sk_ogawa_add(&p->group, SK_OGAWA_EMPTY_DATA, error));
     p->samples++;
     return SELKIE_OK;
+}
+
+static selkie_code add_sample(sk_alembic *archive, const property *like, const void *data, size_t bytes,
+                              selkie_error *error)
+{
+    return add_sample_to(archive, find_property(archive, like), data, bytes, error);
+}
+
+/* A further number (`extent` 1) or vector (3) of each vertex or point. */
+static selkie_code add_value(sk_alembic *archive, const char *name, int extent, const float *data, size_t count,
+                             selkie_error *error)
+{
+    int v = 0;
+    while (v < archive->value_count && strcmp(archive->value_names[v], name))
+        v++;
+    if (v == archive->value_count) {
+        /* A value that begins in a later frame would belong to the wrong times. */
+        if (v == SK_MESH_MOST_VALUES || archive->time_count > 1)
+            return SELKIE_OK;
+        snprintf(archive->value_names[v], sizeof archive->value_names[v], "%s", name);
+        archive->values[v] = (property){archive->value_names[v],
+                                        extent == 3 ? "geoScope=vtx;interpretation=vector;isGeomParam=true;podExtent=3;"
+                                                      "podName=float32_t"
+                                                    : "geoScope=vtx;isGeomParam=true;podExtent=1;podName=float32_t",
+                                        kind_array,
+                                        pod_float,
+                                        extent,
+                                        0,
+                                        {0}};
+        archive->value_count++;
+    }
+    return add_sample_to(archive, &archive->values[v], data, 4 * (size_t)extent * count, error);
 }
 
 static selkie_code add_time(sk_alembic *archive, double time, selkie_error *error)
@@ -245,6 +278,64 @@ static selkie_code add_faces(sk_alembic *archive, const sk_mesh *mesh, selkie_er
     return add_sample(archive, &count_property, numbers, 4 * mesh->triangle_count, error);
 }
 
+/* Whether three values are the components of a vector: NAME_x, NAME_y, NAME_z. */
+static int is_vector(const sk_mesh *mesh, int first)
+{
+    const size_t length = strlen(mesh->values[first].name);
+    if (first + 2 >= mesh->value_count || length < 3)
+        return 0;
+    for (int k = 0; k < 3; k++) {
+        const char *name = mesh->values[first + k].name;
+        if (strlen(name) != length || strncmp(name, mesh->values[first].name, length - 1) || name[length - 2] != '_' ||
+            name[length - 1] != "xyz"[k])
+            return 0;
+    }
+    return 1;
+}
+
+/* Values of the vertices; vectors have the axes of the file already. */
+static selkie_code add_mesh_values(sk_alembic *archive, const sk_mesh *mesh, selkie_error *error)
+{
+    for (int v = 0; v < mesh->value_count;) {
+        const int extent = is_vector(mesh, v) ? 3 : 1;
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strlen(mesh->values[v].name) - (extent == 3 ? 2 : 0),
+                 mesh->values[v].name);
+        SK_TRY(reserve(archive, (size_t)extent * mesh->vertex_count, error));
+        for (size_t i = 0; i < mesh->vertex_count; i++)
+            for (int k = 0; k < extent; k++) {
+                const float value = mesh->values[v + k].data[i];
+                archive->scratch[(size_t)extent * i + (size_t)k] = isfinite(value) ? value : 0.0f;
+            }
+        SK_TRY(add_value(archive, name, extent, archive->scratch, mesh->vertex_count, error));
+        v += extent;
+    }
+    return SELKIE_OK;
+}
+
+/* Attributes of the particles of one component. */
+static selkie_code add_point_values(sk_alembic *archive, const sk_frame *frame, selkie_error *error)
+{
+    const size_t count = (size_t)frame->count;
+    for (int e = 0; e < frame->extra_count; e++) {
+        const selkie_attribute_view *view = &frame->extra[e];
+        if (view->components != 1)
+            continue;
+        SK_TRY(reserve(archive, count, error));
+        for (size_t i = 0; i < count; i++) {
+            const void *at = (const char *)view->data + i * view->stride;
+            uint32_t whole;
+            float value;
+            memcpy(&whole, at, sizeof whole);
+            memcpy(&value, at, sizeof value);
+            value = view->type == SELKIE_UINT32 ? (float)whole : value;
+            archive->scratch[i] = isfinite(value) ? value : 0.0f;
+        }
+        SK_TRY(add_value(archive, view->name, 1, archive->scratch, count, error));
+    }
+    return SELKIE_OK;
+}
+
 selkie_code sk_alembic_add_mesh(sk_alembic *archive, const sk_mesh_frame *frame, selkie_error *error)
 {
     const sk_mesh *mesh = frame->mesh;
@@ -264,7 +355,7 @@ selkie_code sk_alembic_add_mesh(sk_alembic *archive, const sk_mesh_frame *frame,
         SK_TRY(turn_vectors(archive, &v, error));
         SK_TRY(add_sample(archive, &normal_property, archive->scratch, 12 * v.count, error));
     }
-    return SELKIE_OK;
+    return add_mesh_values(archive, mesh, error);
 }
 
 selkie_code sk_alembic_add_points(sk_alembic *archive, const sk_frame *frame, selkie_error *error)
@@ -281,6 +372,7 @@ selkie_code sk_alembic_add_points(sk_alembic *archive, const sk_frame *frame, se
         ids[i] = frame->id ? *(const uint32_t *)(const void *)((const char *)frame->id + i * frame->id_stride) : i;
     SK_TRY(add_sample(archive, &id_property, ids, 8 * count, error));
     SK_TRY(add_sample(archive, &width_property, &width, sizeof width, error));
+    SK_TRY(add_point_values(archive, frame, error));
     if (!frame->velocity)
         return SELKIE_OK;
     v.origin = NULL;
@@ -306,26 +398,44 @@ selkie_code sk_alembic_begin(const char *path, int points, sk_alembic **result, 
     return SELKIE_OK;
 }
 
+/* A group of properties and behind them their headers; `others` of them are values, in a group of their own. */
+static selkie_code write_group(sk_alembic *archive, int count, property *properties, int others, uint64_t *child,
+                               selkie_error *error)
+{
+    sk_ogawa_group group = {0};
+    text headers = {.count = 0};
+    selkie_code code = SELKIE_OK;
+    for (int p = 0; p < count && !code; p++) {
+        put_property_header(&headers, properties[p].name, properties[p].metadata, &properties[p]);
+        code = sk_ogawa_group_end(archive->file, &properties[p].group, child, error);
+        if (!code)
+            code = sk_ogawa_add(&group, *child, error);
+    }
+    if (!code && others) {
+        put_property_header(&headers, ".arbGeomParams", "", NULL);
+        code = write_group(archive, others, archive->values, 0, child, error);
+        if (!code)
+            code = sk_ogawa_add(&group, *child, error);
+    }
+    if (!code)
+        code = sk_ogawa_data(archive->file, headers.bytes, headers.count, NULL, 0, child, error);
+    if (!code)
+        code = sk_ogawa_add(&group, *child, error);
+    if (!code)
+        code = sk_ogawa_group_end(archive->file, &group, child, error);
+    sk_ogawa_group_free(&group);
+    return code;
+}
+
 /* A compound property of these properties, as the only one of an object, whose group is left open for children. */
 static selkie_code write_compound(sk_alembic *archive, const char *name, const char *metadata, int count,
                                   property *properties, sk_ogawa_group *object, selkie_error *error)
 {
-    sk_ogawa_group compound = {0}, top = {0};
-    text headers = {.count = 0}, own = {.count = 0};
+    sk_ogawa_group top = {0};
+    text own = {.count = 0};
     uint64_t child;
-    selkie_code code = SELKIE_OK;
-    for (int p = 0; p < count && !code; p++) {
-        put_property_header(&headers, properties[p].name, properties[p].metadata, &properties[p]);
-        code = sk_ogawa_group_end(archive->file, &properties[p].group, &child, error);
-        if (!code)
-            code = sk_ogawa_add(&compound, child, error);
-    }
-    if (!code)
-        code = sk_ogawa_data(archive->file, headers.bytes, headers.count, NULL, 0, &child, error);
-    if (!code)
-        code = sk_ogawa_add(&compound, child, error);
-    if (!code)
-        code = sk_ogawa_group_end(archive->file, &compound, &child, error);
+    selkie_code code = write_group(archive, count, properties,
+                                   properties == archive->properties ? archive->value_count : 0, &child, error);
     if (!code)
         code = sk_ogawa_add(&top, child, error);
     put_property_header(&own, name, metadata, NULL);
@@ -337,7 +447,6 @@ static selkie_code write_compound(sk_alembic *archive, const char *name, const c
         code = sk_ogawa_group_end(archive->file, &top, &child, error);
     if (!code)
         code = sk_ogawa_add(object, child, error);
-    sk_ogawa_group_free(&compound);
     sk_ogawa_group_free(&top);
     return code;
 }
@@ -474,6 +583,8 @@ selkie_code sk_alembic_end(sk_alembic *archive, selkie_code so_far, selkie_error
         code = sk_atomic_finish(&archive->file, code, error);
     for (int p = 0; p < archive->property_count; p++)
         sk_ogawa_group_free(&archive->properties[p].group);
+    for (int v = 0; v < archive->value_count; v++)
+        sk_ogawa_group_free(&archive->values[v].group);
     sk_release(NULL, archive->times);
     sk_release(NULL, archive->scratch);
     sk_release(NULL, archive);

@@ -2,6 +2,7 @@
  *
  * Objects are /liquid (a transform without effect, which Blender and Maya expect above a shape) and /liquid/surface or
  * /liquid/particles. The number of vertices may change from frame to frame. Velocities are in m/s, for motion blur.
+ * Further numbers (vorticity, temperature, material) are arbitrary parameters under the names of the particles' values.
  * Alembic files have y up and faces clockwise from outside; faces are turned round here, axes are those of the frame
  * (output.up).
  */

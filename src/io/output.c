@@ -157,18 +157,25 @@ selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, i
     return SELKIE_OK;
 }
 
+/* Attributes of one component. */
+static int list_values(const sk_frame *frame, sk_surface_value values[SK_MAX_EXTRA_ATTRIBUTES])
+{
+    int count = 0;
+    for (int e = 0; e < frame->extra_count && count < SK_MESH_MOST_VALUES - 3; e++)
+        if (frame->extra[e].components == 1)
+            values[count++] = (sk_surface_value){frame->extra[e].name, frame->extra[e].data, frame->extra[e].stride,
+                                                 frame->extra[e].type == SELKIE_UINT32};
+    return count;
+}
+
 selkie_code sk_frame_add_values(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
                                 selkie_error *error)
 {
     sk_surface_options options;
     sk_surface_particles particles;
     sk_surface_value values[SK_MAX_EXTRA_ATTRIBUTES];
-    int count = 0;
     SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
-    for (int e = 0; e < frame->extra_count && count < SK_MESH_MOST_VALUES - 3; e++)
-        if (frame->extra[e].components == 1)
-            values[count++] = (sk_surface_value){frame->extra[e].name, frame->extra[e].data, frame->extra[e].stride,
-                                                 frame->extra[e].type == SELKIE_UINT32};
+    const int count = list_values(frame, values);
     SK_TRY(sk_surface_add_values(&particles, &options, count, values, mesh, error));
 
     /* The vorticity is a vector: it turns with the axes of the file. */
@@ -184,14 +191,16 @@ selkie_code sk_frame_add_values(const sk_frame *frame, const selkie_scene *scene
     return SELKIE_OK;
 }
 
-selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
-                                  selkie_error *error)
+selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, int with_values,
+                                  const char *path, selkie_error *error)
 {
     sk_surface_options options;
     sk_surface_particles particles;
+    sk_surface_value values[SK_MAX_EXTRA_ATTRIBUTES];
     sk_volume volume = {0};
     SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
-    SK_TRY(sk_surface_volume(&particles, &options, &volume, error));
+    const int count = with_values ? list_values(frame, values) : 0;
+    SK_TRY(sk_surface_volume(&particles, &options, count, values, &volume, error));
     sk_volume_frame file = {
         .volume = &volume, .time = frame->time, .turn = sk_up_turn_make(frame->up, frame->scene_up)};
     memcpy(file.origin, frame->origin, sizeof file.origin);
@@ -208,7 +217,7 @@ selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *sc
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: a surface needs a world with domain.dimension 3; this one has %d", path, frame->dimension);
     if (length > 4 && strcmp(path + length - 4, ".vdb") == 0)
-        return sk_frame_write_volume(frame, scene, threads, path, error);
+        return sk_frame_write_volume(frame, scene, threads, 0, path, error);
 
     /* Surface and file. */
     sk_mesh mesh = {0};

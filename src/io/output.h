@@ -18,8 +18,8 @@ selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, i
 selkie_code sk_frame_add_values(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
                                 selkie_error *error);
 /* Level set and velocity of a frame (.vdb). */
-selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
-                                  selkie_error *error);
+selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, int with_values,
+                                  const char *path, selkie_error *error);
 /* The surface of a frame with the scene's keys for meshes (.ply or .obj), made with so many threads. */
 selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
                                    selkie_error *error);

@@ -30,9 +30,13 @@ typedef struct vdb_writer {
     sk_atomic_file *file;
     const sk_volume_frame *frame;
     size_t leaf_count;
-    leaf *leaves;   /* sorted by key */
-    int components; /* 1: the surface, 3: the velocity */
-    float *values;  /* of a node; upper_count * 3 */
+    leaf *leaves; /* sorted by key */
+    const char *name;
+    const float
+        *data; /* [block_count][512][components] of the grid; NaN = not active, in other grids than the surface */
+    int components;
+    int is_surface;
+    float *values; /* of a node; upper_count * 3 */
     unsigned char *packed;
     uLong packed_room;
 } vdb_writer;
@@ -115,11 +119,11 @@ static int block_side(const sk_volume *volume, size_t block)
 
 static int is_leaf(const vdb_writer *w, const leaf *l)
 {
-    if (w->components == 1)
+    if (w->is_surface)
         return block_side(w->frame->volume, l->block) == 0;
-    const float *v = w->frame->volume->velocity + (size_t)l->block * 3 * leaf_values;
+    const float *v = w->data + (size_t)l->block * (size_t)w->components * leaf_values;
     for (int i = 0; i < leaf_values; i++)
-        if (v[3 * i] == v[3 * i])
+        if (!isnan(v[w->components * i]))
             return 1;
     return 0;
 }
@@ -127,19 +131,16 @@ static int is_leaf(const vdb_writer *w, const leaf *l)
 /* Values of a leaf with z fastest, in the axes of the file, and the bits of the active ones. */
 static void load_leaf(vdb_writer *w, const leaf *l, uint64_t mask[leaf_values / 64])
 {
-    const sk_volume *volume = w->frame->volume;
     memset(mask, 0, leaf_values / 8);
     for (int i = 0; i < leaf_values; i++) {
         const int n = (i & 7) << 6 | (i >> 3 & 7) << 3 | i >> 6; /* x fastest from z fastest */
-        int active;
-        if (w->components == 1) {
-            w->values[i] = volume->surface[(size_t)l->block * leaf_values + (size_t)n];
-            active = fabsf(w->values[i]) < 0.9999f * volume->background;
-        } else {
-            const float *v = volume->velocity + ((size_t)l->block * leaf_values + (size_t)n) * 3;
-            const float own[3] = {v[0] == v[0] ? v[0] : 0.0f, v[0] == v[0] ? v[1] : 0.0f, v[0] == v[0] ? v[2] : 0.0f};
+        const float *v = w->data + ((size_t)l->block * leaf_values + (size_t)n) * (size_t)w->components;
+        const int active = w->is_surface ? fabsf(v[0]) < 0.9999f * w->frame->volume->background : !isnan(v[0]);
+        if (w->components == 3) {
+            const float own[3] = {active ? v[0] : 0.0f, active ? v[1] : 0.0f, active ? v[2] : 0.0f};
             sk_up_turn_apply(&w->frame->turn, own, w->values + 3 * i);
-            active = v[0] == v[0];
+        } else {
+            w->values[i] = active || w->is_surface ? v[0] : 0.0f;
         }
         mask[i >> 6] |= (uint64_t)active << (i & 63);
     }
@@ -159,7 +160,7 @@ static size_t count_same(const vdb_writer *w, size_t first, int shift)
 static selkie_code put_lower(vdb_writer *w, size_t first, size_t count, selkie_error *error)
 {
     uint64_t children[lower_count / 64] = {0}, none[lower_count / 64] = {0}, mask[leaf_values / 64];
-    const float outside = w->components == 1 ? w->frame->volume->background : 0.0f;
+    const float outside = w->is_surface ? w->frame->volume->background : 0.0f;
     for (int i = 0; i < lower_count * w->components; i++)
         w->values[i] = outside;
 
@@ -169,7 +170,7 @@ static selkie_code put_lower(vdb_writer *w, size_t first, size_t count, selkie_e
         if (is_leaf(w, &w->leaves[l])) {
             children[place >> 6] |= (uint64_t)1 << (place & 63);
             w->values[place * (unsigned)w->components] = 0.0f;
-        } else if (w->components == 1 && block_side(w->frame->volume, w->leaves[l].block) < 0) {
+        } else if (w->is_surface && block_side(w->frame->volume, w->leaves[l].block) < 0) {
             w->values[place] = -outside;
         }
     }
@@ -188,7 +189,7 @@ static selkie_code put_upper(vdb_writer *w, size_t first, size_t count, selkie_e
 {
     uint64_t children[upper_count / 64] = {0};
     static const uint64_t none[upper_count / 64];
-    const float outside = w->components == 1 ? w->frame->volume->background : 0.0f;
+    const float outside = w->is_surface ? w->frame->volume->background : 0.0f;
     for (int i = 0; i < upper_count * w->components; i++)
         w->values[i] = outside;
     for (size_t l = first; l < first + count; l++) {
@@ -209,7 +210,7 @@ static selkie_code put_upper(vdb_writer *w, size_t first, size_t count, selkie_e
 
 static selkie_code put_topology(vdb_writer *w, selkie_error *error)
 {
-    const float background[3] = {w->components == 1 ? w->frame->volume->background : 0.0f, 0.0f, 0.0f};
+    const float background[3] = {w->is_surface ? w->frame->volume->background : 0.0f, 0.0f, 0.0f};
     const int shift = 3 * (lower_log + upper_log);
     uint32_t roots = 0;
     for (size_t l = 0; l < w->leaf_count; l += count_same(w, l, shift))
@@ -260,10 +261,9 @@ static selkie_code put_transform(vdb_writer *w, selkie_error *error)
 
 static selkie_code put_grid(vdb_writer *w, selkie_error *error)
 {
-    const int surface = w->components == 1;
-    const char *name = surface ? "surface" : "vel";
-    SK_TRY(put_string(w, name, error));
-    SK_TRY(put_string(w, surface ? "Tree_float_5_4_3" : "Tree_vec3s_5_4_3", error));
+    const int is_vector = w->components == 3;
+    SK_TRY(put_string(w, w->name, error));
+    SK_TRY(put_string(w, is_vector ? "Tree_vec3s_5_4_3" : "Tree_float_5_4_3", error));
     SK_TRY(put_string(w, "", error)); /* no instance of another grid */
     const uint64_t offsets = sk_atomic_position(w->file);
     int64_t places[3] = {0, 0, 0};
@@ -272,10 +272,10 @@ static selkie_code put_grid(vdb_writer *w, selkie_error *error)
     /* Compression, metadata, transform and tree. */
     places[0] = (int64_t)sk_atomic_position(w->file);
     SK_TRY(put_word(w, compress_zip, error));
-    SK_TRY(put_word(w, surface ? 2 : 3, error));
-    SK_TRY(put_text_entry(w, "class", surface ? "level set" : "unknown", error));
-    SK_TRY(put_text_entry(w, "name", name, error));
-    if (!surface)
+    SK_TRY(put_word(w, is_vector ? 3 : 2, error));
+    SK_TRY(put_text_entry(w, "class", w->is_surface ? "level set" : "unknown", error));
+    SK_TRY(put_text_entry(w, "name", w->name, error));
+    if (is_vector)
         SK_TRY(put_text_entry(w, "vector_type", "contravariant relative", error));
     SK_TRY(put_transform(w, error));
     SK_TRY(put_topology(w, error));
@@ -308,9 +308,26 @@ static selkie_code put_file(vdb_writer *w, selkie_error *error)
     SK_TRY(put_word(w, sizeof time, error));
     SK_TRY(put(w, &time, sizeof time, error));
 
-    SK_TRY(put_word(w, w->frame->volume->velocity ? 2 : 1, error));
-    for (w->components = 1; w->components <= (w->frame->volume->velocity ? 3 : 1); w->components += 2)
+    /* Grids. */
+    const sk_volume *volume = w->frame->volume;
+    SK_TRY(put_word(w, (uint32_t)(1 + (volume->velocity != NULL) + volume->value_count), error));
+    w->is_surface = w->components = 1;
+    w->name = "surface";
+    w->data = volume->surface;
+    SK_TRY(put_grid(w, error));
+    w->is_surface = 0;
+    if (volume->velocity) {
+        w->components = 3;
+        w->name = "vel";
+        w->data = volume->velocity;
         SK_TRY(put_grid(w, error));
+    }
+    for (int v = 0; v < volume->value_count; v++) {
+        w->components = 1;
+        w->name = volume->values[v].name;
+        w->data = volume->values[v].data;
+        SK_TRY(put_grid(w, error));
+    }
     return SELKIE_OK;
 }
 

@@ -1,4 +1,5 @@
-/* The liquid of a frame as an OpenVDB file: `surface`, a level set (m), and `vel`, its velocity (m/s).
+/* The liquid of a frame as an OpenVDB file: `surface`, a level set (m), and `vel`, its velocity (m/s), and grids of
+ * further values (temperature, material) under their names.
  *
  * The writer makes version 224 of the format, trees of 5, 4 and 3 bits, compressed by zlib, which every program with
  * OpenVDB 3 or later reads. The blocks of a surface are the leaves of such a tree, so nothing is sampled again.

@@ -163,6 +163,9 @@ static colour_share share_colour(const sk_stress_level *level, const sk_stress_c
     colour_share mine = {.groups = {share_of(colour->first, colour->odd_groups, SK_STRESS_GROUP, team),
                                     share_of(colour->odd_groups, colour->singles, SK_STRESS_GROUP, team)},
                          .singles = share_of(colour->singles, colour->uneven, 1, team)};
+    mine.own[2] = (share){colour->own_first, colour->own_last};
+    if (team.threads == 1)
+        return mine;
     for (int odd = 0; odd < 2; odd++)
         mine.own[odd] = own_between(level, colour, mine.groups[odd].first, mine.groups[odd].last);
     const share rest = own_between(level, colour, colour->uneven, colour->last);
@@ -706,7 +709,7 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         for (int b = 1; b < system->block_count; b++)
             load_block(system, level, source, b, &v);
         /* Passes before the last one only estimate the source. */
-        const double looser = pass + 1 < passes ? 100.0 : 1.0;
+        const double looser = pass + 1 < passes ? 1000.0 : 1.0;
         solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), report);
         if (!report->converged)
             break;

@@ -66,7 +66,7 @@ static void compress_part(const sk_image *image, int level, int is_last, png_par
     z_stream stream = {0};
     part->bytes = 0;
     part->length = length;
-    if (!filtered || deflateInit2(&stream, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (!filtered || deflateInit2(&stream, level, Z_DEFLATED, -15, 8, level > 1 ? Z_DEFAULT_STRATEGY : Z_RLE) != Z_OK) {
         sk_release(NULL, filtered);
         return;
     }

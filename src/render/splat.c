@@ -31,6 +31,7 @@ typedef struct canvas {
     int *owner;
     float *depth;
     sk_image *image;
+    float sample_width;          /* of a sample of the background, over its distance */
     float tones[tone_count + 1]; /* display values of light, by its square root */
     vec3 *sky, *rows;            /* of a preview: sky that water reflects, background of coarse rows */
 } canvas;
@@ -79,7 +80,8 @@ static vec3 background_at(const canvas *c, vec3 light, float x, float y, float *
         return tone(c, sk_studio_sky(stage, d));
     }
     const float seen = sk_studio_haze(stage, *distance);
-    vec3 color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, *distance, d)), light);
+    const float footprint = c->sample_width * *distance / fmaxf(-down, 0.1f);
+    vec3 color = v3_mul(sk_studio_floor_color(stage, v3_along(c->camera->eye, *distance, d), footprint), light);
     /* Near ground is without haze. */
     if (seen < 1.0f)
         color = v3_mix(sk_studio_sky(stage, v3_unit(v3_along(d, -down, stage->up))), color, seen);
@@ -404,48 +406,73 @@ static void shade_water(const canvas *c, const water_view *w, int y)
     }
 }
 
-/* Near particles first: most of the others are then seen to be hidden at their first pixel. */
-static void sort_by_depth(water_view *w, float (*sorted)[4])
+enum { depth_bins = 1024, most_parts = 64 };
+
+/* Near particles first: most of the others are then seen to be hidden at their first pixel. A stable counting sort in
+ * parts that threads count and write; particles that are not seen are left out. */
+static void sort_by_depth(water_view *w, int threads, float (*sorted)[4], size_t *first)
 {
-    enum { bins = 1024 };
-    size_t first[bins + 1] = {0};
+    const size_t parts = (size_t)(threads < most_parts ? threads : most_parts), count = w->count;
     float near = INFINITY, far = 0.0f;
-    for (size_t i = 0; i < w->count; ++i) {
-        near = fminf(near, w->particle[i][2]);
-        far = fmaxf(far, w->particle[i][2]);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : near) reduction(max : far)
+    for (size_t i = 0; i < count; ++i) {
+        const float z = w->particle[i][2];
+        near = z > 0.0f && z < near ? z : near;
+        far = z > far ? z : far;
     }
-    const float scale = far > near ? (bins - 1) / (far - near) : 0.0f;
-    for (size_t i = 0; i < w->count; ++i)
-        ++first[(int)((w->particle[i][2] - near) * scale) + 1];
-    for (int b = 0; b < bins; ++b)
-        first[b + 1] += first[b];
-    for (size_t i = 0; i < w->count; ++i)
-        memcpy(sorted[first[(int)((w->particle[i][2] - near) * scale)]++], w->particle[i], sizeof *sorted);
+    const float scale = far > near ? (depth_bins - 1) / (far - near) : 0.0f;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (size_t part = 0; part < parts; ++part) {
+        size_t *own = first + part * depth_bins;
+        memset(own, 0, depth_bins * sizeof *own);
+        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
+            if (w->particle[i][2] > 0.0f)
+                ++own[(int)((w->particle[i][2] - near) * scale)];
+    }
+
+    /* First place of each bin and part. */
+    size_t sum = 0;
+    for (size_t bin = 0; bin < depth_bins; ++bin)
+        for (size_t part = 0; part < parts; ++part) {
+            const size_t here = first[part * depth_bins + bin];
+            first[part * depth_bins + bin] = sum;
+            sum += here;
+        }
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (size_t part = 0; part < parts; ++part)
+        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
+            if (w->particle[i][2] > 0.0f) {
+                const size_t bin = (size_t)((w->particle[i][2] - near) * scale);
+                memcpy(sorted[first[part * depth_bins + bin]++], w->particle[i], sizeof *sorted);
+            }
     float(*const unsorted)[4] = w->particle;
     w->particle = sorted;
+    w->count = sum;
     sk_release(NULL, unsorted);
 }
 
-/* Particles as the eye sees them. */
+/* Particles as the eye sees them; a depth of 0 = not seen. */
 static void place_water(const canvas *c, const sk_picture_particles *particles, const sk_picture_options *options,
-                        float radius, water_view *w)
+                        float radius, int threads, water_view *w)
 {
     const float pixels = 0.5f * (float)c->camera->height / c->camera->half_height;
+    w->count = particles->count;
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (size_t i = 0; i < particles->count; ++i) {
         const float *x = sk_particle_position(particles, i);
-        if (sk_picture_cuts(options, x))
-            continue;
-        float *p = w->particle[w->count];
+        float *p = w->particle[i];
         p[2] = sk_camera_project(c->camera, v3(x[0], x[1], x[2]), &p[0], &p[1]);
         p[3] = clampf(radius * pixels / p[2], 1.0f, 24.0f);
-        w->count += p[2] > radius && p[0] > -p[3] && p[0] < (float)c->camera->width + p[3] && p[1] > -p[3] &&
-                    p[1] < (float)c->camera->height + p[3];
+        const int seen = p[2] > radius && p[0] > -p[3] && p[0] < (float)c->camera->width + p[3] && p[1] > -p[3] &&
+                         p[1] < (float)c->camera->height + p[3] && !sk_picture_cuts(options, x);
+        if (!seen)
+            memset(p, 0, 4 * sizeof *p);
     }
 }
 
-enum { coarse = 2 };
+enum { coarse = 3 };
 
-/* The background of every second pixel of every second row; those between are means. */
+/* The background of every third pixel of every third row; those between are interpolated. */
 static void draw_coarse_background(const canvas *c, int first, int last, vec3 *rows)
 {
     const vec3 light = lit(c->stage, v3(1, 1, 1), c->stage->up);
@@ -516,25 +543,26 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
     canvas c = {.stage = stage, .camera = &camera, .image = image};
     fill_tones(&c);
+    c.sample_width = coarse * 2.0f * camera.half_height / (float)image->height;
     const size_t pixels = (size_t)image->width * (size_t)image->height;
     const float radius = 1.1f * (float)stage->spacing;
     water_view w = {sk_allocate(NULL, pixels * sizeof(float)), sk_allocate(NULL, pixels * sizeof(float)),
                     sk_allocate(NULL, (particles->count + 1) * sizeof *w.particle), 0};
+    float(*sorted)[4] = sk_allocate(NULL, (particles->count + 1) * sizeof *sorted);
+    size_t *bins = sk_allocate(NULL, most_parts * depth_bins * sizeof *bins);
     c.depth = sk_allocate(NULL, pixels * sizeof(float));
     c.sky = sk_allocate(NULL, sky_side * sky_side * sizeof *c.sky);
     c.rows = sk_allocate(NULL, (size_t)(2 * threads) * 2 * (size_t)(image->width / coarse + 2) * sizeof *c.rows);
     selkie_code code = SELKIE_OK;
-    if (!c.depth || !c.sky || !c.rows || !w.depth || !w.other || !w.particle)
+    if (!c.depth || !c.sky || !c.rows || !w.depth || !w.other || !w.particle || !sorted || !bins)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels", image->width,
                        image->height);
     if (!code)
         code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
     if (!code) {
         fill_sky(stage, c.sky);
-        place_water(&c, particles, options, radius, &w);
-        float(*sorted)[4] = sk_allocate(NULL, (w.count + 1) * sizeof *sorted);
-        if (sorted) /* the picture is the same without */
-            sort_by_depth(&w, sorted);
+        place_water(&c, particles, options, radius, threads, &w);
+        sort_by_depth(&w, threads, sorted, bins);
         draw_preview(&c, &w, radius, threads);
         code = sk_draw_foam(stage, &camera, options, c.depth, threads, image, error);
         sk_draw_container(stage, &camera, c.depth, image);
@@ -546,6 +574,9 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     sk_release(NULL, c.owner);
     sk_release(NULL, w.depth);
     sk_release(NULL, w.other);
+    if (w.particle != sorted)
+        sk_release(NULL, sorted);
     sk_release(NULL, w.particle);
+    sk_release(NULL, bins);
     return code;
 }

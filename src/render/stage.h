@@ -50,7 +50,8 @@ float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y)
 
 /* Light and ground, linear light. */
 vec3 sk_studio_sky(const sk_stage *stage, vec3 direction);
-vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point);
+/* `footprint` (m): width of what a sample stands for. */
+vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point, float footprint);
 vec3 sk_studio_sunlight(const sk_stage *stage);
 /* Ambient light from the sky on a surface of this normal. */
 vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal);

@@ -69,7 +69,7 @@ vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal)
     return v3_mix(v3(0.34f, 0.33f, 0.31f), above, h);
 }
 
-vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point)
+vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point, float footprint)
 {
     /* Tiles counted from the domain's corner, about twelve along its longer side. */
     float tile = (float)stage->diagonal / 14.0f;
@@ -79,7 +79,9 @@ vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point)
     float line = fminf(du, dv);
     int odd = ((int)floorf(u) + (int)floorf(v)) & 1;
     vec3 stone = odd ? v3(0.40f, 0.395f, 0.385f) : v3(0.47f, 0.465f, 0.455f);
-    stone = v3_mix(v3(0.25f, 0.25f, 0.25f), stone, smoothstepf(0.010f, 0.028f, line));
+    /* A line narrower than the footprint is drawn as wide as that, and fainter. */
+    const float wide = fmaxf(0.028f, footprint / tile), faint = 0.028f / wide;
+    stone = v3_mix(v3(0.25f, 0.25f, 0.25f), stone, 1.0f - faint * (1.0f - smoothstepf(0.36f * wide, wide, line)));
     /* The pattern fades away from the liquid. */
     vec3 middle = v3_scale(v3_add(v3_from(stage->low), v3_from(stage->high)), 0.5f);
     vec3 off = v3_sub(point, middle);

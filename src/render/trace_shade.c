@@ -234,7 +234,7 @@ vec3 sk_transmittance(const sk_tracer *t, float distance)
 
 static vec3 shade_floor(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
 {
-    vec3 light = v3_mul(sk_studio_floor_color(t->stage, hit->point), sk_floor_light(t, hit->point));
+    vec3 light = v3_mul(sk_studio_floor_color(t->stage, hit->point, 0.0f), sk_floor_light(t, hit->point));
     vec3 flat = v3_unit(v3_along(direction, -v3_dot(direction, t->stage->up), t->stage->up));
     return v3_mix(sk_studio_sky(t->stage, flat), light, sk_studio_haze(t->stage, travelled + hit->distance));
 }
@@ -280,7 +280,7 @@ static vec3 shade_metal(const sk_tracer *t, vec3 point, vec3 normal, vec3 direct
     if (down < -0.02f) {
         const float distance = (v3_dot(point, t->stage->up) - t->stage->floor_height) / -down;
         const vec3 floor = v3_along(point, distance, back);
-        seen = v3_mul(sk_studio_floor_color(t->stage, floor), sk_floor_light(t, floor));
+        seen = v3_mul(sk_studio_floor_color(t->stage, floor, 0.0f), sk_floor_light(t, floor));
     }
     return v3_add(v3_scale(v3_mul(tint, seen), 0.85f),
                   shade_lit(t, v3(0.06f, 0.06f, 0.06f), point, normal, direction, 0.5f));

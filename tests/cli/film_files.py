@@ -2,6 +2,8 @@
 
     film_files.py abc FILE.abc          one line: frames, time step, vertices and volume of the last frame
     film_files.py points FILE.abc       one line: frames, points, the first point and its velocity
+    film_files.py values FILE.abc       one line: further values of the last frame, each with its numbers a vertex
+    film_files.py grids FILE.vdb        one line: names and types of the grids
     film_files.py usd FILE.usda         one line: vertices and volume
     film_files.py ply FILE.ply          one line: vertices and volume
     film_files.py bgeo FILE.bgeo        one line: points, names of the attributes, the first point
@@ -118,7 +120,7 @@ def shape_of(ogawa, schema):
     assert name == 'liquid' and 'schema=AbcGeom_Xform_v3' in text
     liquid = ogawa.group(top[1])
     (_, text), = object_headers(ogawa.data(liquid[-1]))
-    assert 'schema=' + schema in text
+    assert not schema or 'schema=' + schema in text
     shape = ogawa.group(liquid[1])
     assert object_headers(ogawa.data(shape[-1])) == []
     return compound(ogawa, compound(ogawa, ogawa.group(shape[0]))['.geom'][1])
@@ -156,6 +158,39 @@ def read_points(path):
     speed = triples(sample(ogawa, shape['.velocities'], count - 1))[0]
     return '%d frames, %d points, first %.6f %.6f %.6f, moves %d' % ((count, len(points)) + points[0] +
                                                                      (any(speed),))
+
+
+def read_values(path):
+    ogawa = Ogawa(path)
+    count, _ = times_of(ogawa)
+    shape = shape_of(ogawa, None)
+    points = len(sample(ogawa, shape['P'], count - 1)) // 3
+    values = compound(ogawa, shape['.arbGeomParams'][1])
+    for entry in values.values():
+        assert entry[0][4] == count and 'isGeomParam=true' in entry[0][5]
+    return ' '.join('%s:%g' % (name, len(sample(ogawa, entry, count - 1)) / points) for name, entry in values.items())
+
+
+def read_grids(path):
+    data = open(path, 'rb').read()
+    at = 8 + 12 + 1 + 36 + 4
+
+    def text():
+        nonlocal at
+        size = struct.unpack_from('<I', data, at)[0]
+        at += 4 + size
+        return data[at - size:at].decode()
+    for _ in range(6):  # metadata of the file: names, types and values of creator and time
+        size = struct.unpack_from('<I', data, at)[0]
+        at += 4 + size
+    count, grids = struct.unpack_from('<I', data, at)[0], []
+    at += 4
+    for _ in range(count):
+        grids.append(text() + ':' + text().split('_')[1])
+        text()
+        at = struct.unpack_from('<3q', data, at)[2]
+    assert at == len(data), 'grids'
+    return ' '.join(grids)
 
 
 def array(text, name):
@@ -202,5 +237,5 @@ def read_bgeo(path):
 
 
 if __name__ == '__main__':
-    print({'abc': read_abc, 'points': read_points, 'usd': read_usd, 'ply': read_ply,
+    print({'abc': read_abc, 'points': read_points, 'values': read_values, 'grids': read_grids, 'usd': read_usd, 'ply': read_ply,
            'bgeo': read_bgeo}[sys.argv[1]](sys.argv[2]))

@@ -26,6 +26,21 @@ fi
 "$selkie" mesh run --attributes --frames 3 --out more -q 2>error.txt && grep -aq 'property float vorticity_z' more/surface_0003.ply &&
     [ "$(read_file ply more/surface_0003.ply | cut -d' ' -f3)" != 0.000000 ] && good "vorticity at the vertices" || bad "attributes: $(cat error.txt)"
 
+# --- Further values: vectors and numbers in Alembic, grids in OpenVDB
+"$selkie" run drop.json --set 'materials=[{"name":"water"},{"name":"oil","density":900}]' --set liquids[0].material=oil \
+    --out oil -q 2>error.txt || bad "run: $(cat error.txt)"
+for format in abc vdb; do
+    "$selkie" mesh oil --to $format --resolution 1 --attributes -q 2>error.txt || bad "mesh --to $format: $(cat error.txt)"
+done
+[ "$(read_file values oil/surfaces/surface.abc)" = 'material:1 vorticity:3' ] && good "values in Alembic meshes" ||
+    bad "values: $(read_file values oil/surfaces/surface.abc)"
+[ "$(read_file grids oil/surfaces/surface_0003.vdb)" = 'surface:float vel:vec3s material:float' ] && good "grids of values" ||
+    bad "grids: $(read_file grids oil/surfaces/surface_0003.vdb)"
+command -v vdb_print >/dev/null && { vdb_print -l oil/surfaces/surface_0003.vdb 2>&1 | grep -q 'Name: material' &&
+    good "OpenVDB reads them" || bad "VDB: $(vdb_print -l oil/surfaces/surface_0003.vdb 2>&1)"; }
+"$selkie" convert oil --to abc -q && [ "$(read_file values oil/frames/particles.abc)" = 'material:1' ] &&
+    good "values of Alembic points" || bad "points: $(read_file values oil/frames/particles.abc)"
+
 # --- Particles
 "$selkie" convert run --to abc -q && "$selkie" convert run --to bgeo -q && "$selkie" convert run --to vtp -q || bad "convert"
 read_file points run/frames/particles.abc | grep -q '^4 frames, [0-9]* points, .* moves 1$' && good "Alembic points" ||

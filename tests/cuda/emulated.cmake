@@ -1,5 +1,5 @@
-# test_cuda_emulated: the GPU backend compiled for the CPU (emulate.h) against the plain one. It needs a C++ compiler and
-# no device. Its objects come first in the link, so that none of the real ones is taken from the library. Checked
+# test_cuda*_emulated: the GPU backend compiled for the CPU (emulate.h) against the plain one. They need a C++ compiler and
+# no device. The objects come first in the link, so that none of the real ones is taken from the library. Checked
 # jumps (_FORTIFY_SOURCE) refuse the switches between fibers.
 if(POLICY CMP0116)
   cmake_policy(SET CMP0116 NEW) # paths of the files with dependencies are as they are given
@@ -26,8 +26,10 @@ if(SELKIE_HAVE_CUDA AND SELKIE_CXX)
       endif()
     endforeach()
   endforeach()
-  selkie_test_program(test_cuda_emulated ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_cuda.c)
-  target_sources(test_cuda_emulated PRIVATE ${emulated_objects})
-  target_link_libraries(test_cuda_emulated PRIVATE stdc++)
-  selkie_test(test_cuda_emulated slow 400)
+  foreach(name test_cuda test_cuda_points)
+    selkie_test_program(${name}_emulated ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}.c)
+    target_sources(${name}_emulated PRIVATE ${emulated_objects})
+    target_link_libraries(${name}_emulated PRIVATE stdc++)
+    selkie_test(${name}_emulated slow 400)
+  endforeach()
 endif()

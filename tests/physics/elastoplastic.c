@@ -379,7 +379,7 @@ static void sand_column(void **state)
 {
     (void)state;
     static const column_case cases[] = {{1.5, 20, 0}, {3.0, 20, 0}, {0.8, 60, 1},
-                                        {0.8, 96, 1}, {1.5, 40, 1}, {3.0, 40, 1}};
+                                        {0.8, 80, 1}, {1.5, 40, 1}, {3.0, 40, 1}};
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         char what[64];
         if (cases[n].is_long && !runs_long)

@@ -14,95 +14,7 @@
 #include <string.h>
 
 #include <selkie/selkie.h>
-#include "cuda/cuda.h"
-#include "world/world_internal.h"
-
-static int device_is_here(void)
-{
-    sk_cuda_info info;
-    selkie_error error = {0};
-    if (sk_cuda_find(&info, &error) == SELKIE_OK)
-        return 1;
-    print_message("[  skip    ] %s\n", error.message);
-    return 0;
-}
-
-/* The same for a simulation in 3D, which takes too long where the device is emulated. */
-static int device_is_fast(int dimension)
-{
-    sk_cuda_info info;
-    if (!device_is_here())
-        return 0;
-    if (dimension == 2 || sk_cuda_find(&info, NULL) != SELKIE_OK || strcmp(info.name, "emulated") != 0)
-        return 1;
-    print_message("[  skip    ] the device is emulated\n");
-    return 0;
-}
-
-/* Two columns of liquid in a box. */
-static void set_scene(selkie_scene *scene, selkie_liquid_def liquids[2], int dimension, selkie_volume volume)
-{
-    selkie_scene_defaults(scene);
-    scene->domain.dimension = dimension;
-    scene->domain.cell_size = 1.0 / 24;
-    const double size[3] = {1.0, 1.5, dimension == 3 ? 0.75 : 0.0};
-    for (int d = 0; d < dimension; d++)
-        scene->domain.size[d] = size[d];
-    for (int l = 0; l < 2; l++) {
-        selkie_liquid_defaults(&liquids[l]);
-        selkie_shape_defaults(&liquids[l].shape, SELKIE_SHAPE_BOX);
-        for (int d = 0; d < dimension; d++) {
-            const double part = d == 1 ? 0.4 : 0.35;
-            liquids[l].shape.min[d] = l && d != 1 ? size[d] * (1.0 - part) : 0.0;
-            liquids[l].shape.max[d] = l && d != 1 ? size[d] : size[d] * part;
-        }
-    }
-    scene->liquids = liquids;
-    scene->liquid_count = 2;
-    scene->time.step = 0.01;
-    scene->time.fps = 100.0;
-    scene->time.end = 100.0;
-    scene->volume = volume;
-}
-
-static selkie_world *make_world(const selkie_scene *scene, selkie_backend backend)
-{
-    selkie_world_options options;
-    selkie_world_options_defaults(&options);
-    options.threads = 2;
-    options.with_backend = 1;
-    options.backend = backend;
-    selkie_world *world;
-    selkie_error error = {0};
-    if (selkie_world_create(scene, &options, &world, &error) != SELKIE_OK)
-        fail_msg("%s", error.message);
-    return world;
-}
-
-static void take_steps(selkie_world *world, int steps)
-{
-    selkie_error error = {0};
-    for (int n = 0; n < steps; n++)
-        if (selkie_world_step(world, &error) != SELKIE_OK)
-            fail_msg("step %d: %s", n, error.message);
-}
-
-/* Largest difference of positions (m), particle by particle in their order. */
-static double difference(const selkie_world *a, const selkie_world *b)
-{
-    const sk_particles *p = &a->step.particles, *q = &b->step.particles;
-    double most = 0.0;
-    assert_int_equal(sk_world_fetch(a, 1, NULL), SELKIE_OK);
-    assert_int_equal(sk_world_fetch(b, 1, NULL), SELKIE_OK);
-    assert_int_equal(p->count, q->count);
-    for (int64_t n = 0; n < p->count; n++) {
-        if (p->records[n].id != q->records[n].id)
-            return INFINITY;
-        for (int d = 0; d < 3; d++)
-            most = fmax(most, fabs((double)p->records[n].position[d] - (double)q->records[n].position[d]));
-    }
-    return most;
-}
+#include "cuda_cases.h"
 
 /* Fields that both worlds must have with the same bits. */
 static void compare_fields(const selkie_world *a, const selkie_world *b, const int *fields, int count)
@@ -700,70 +612,6 @@ static void test_empty_start(void **state)
     selkie_world_destroy(cuda);
 }
 
-/* Three elastoplastic materials fall onto a ball. Laws take logarithms of the device, so that paths differ by rounding.
- */
-static void points(int dimension, int steps)
-{
-    if (!device_is_fast(dimension))
-        skip();
-    selkie_scene scene;
-    selkie_liquid_def liquids[3];
-    selkie_material_def materials[3];
-    selkie_obstacle_def obstacle;
-    static const char *const names[3] = {"rubber", "clay", "sand"};
-    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
-    scene.discretization = SELKIE_DISCRETIZATION_MPM;
-    scene.domain.liquid_friction[2] = 0.3;
-    for (int m = 0; m < 3; m++) {
-        selkie_material_defaults(&materials[m]);
-        selkie_liquid_defaults(&liquids[m]);
-        selkie_shape_defaults(&liquids[m].shape, SELKIE_SHAPE_BOX);
-        materials[m].name = liquids[m].material = names[m];
-        materials[m].kind = SELKIE_MATERIAL_ELASTOPLASTIC;
-        materials[m].density = 1000.0 + 300.0 * m;
-        materials[m].elastoplastic.plasticity = (selkie_plasticity)m;
-        for (int d = 0; d < dimension; d++) {
-            liquids[m].shape.min[d] = d == 0 ? 0.05 + 0.3 * m : d == 1 ? 0.02 : 0.1;
-            liquids[m].shape.max[d] = d == 0 ? 0.3 + 0.3 * m : 0.4;
-        }
-        liquids[m].velocity[1] = -2.0;
-    }
-    selkie_obstacle_defaults(&obstacle);
-    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
-    obstacle.shape.radius = 0.1;
-    for (int d = 0; d < dimension; d++)
-        obstacle.shape.center[d] = d == 0 ? 0.5 : d == 1 ? -0.04 : 0.25;
-    scene.materials = materials, scene.material_count = 3;
-    scene.liquids = liquids, scene.liquid_count = 3;
-    scene.obstacles = &obstacle, scene.obstacle_count = 1;
-    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
-    assert_true(difference(plain, cuda) == 0.0);
-    take_steps(plain, steps);
-    take_steps(cuda, steps);
-    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
-    const selkie_statistics *p = &plain->statistics, *c = &cuda->statistics;
-    assert_true(p->elastic_energy > 0.0 && p->plastic_work > 0.0);
-    assert_float_equal(c->elastic_energy, p->elastic_energy, 1e-3 * p->elastic_energy);
-    assert_float_equal(c->plastic_work, p->plastic_work, 1e-3 * p->plastic_work);
-    assert_float_equal(c->kinetic_energy, p->kinetic_energy, 1e-4 * p->kinetic_energy);
-    assert_float_equal(c->volume_ratio, p->volume_ratio, 1e-4);
-    assert_float_equal(c->time, p->time, 1e-5 * p->time);
-    selkie_world_destroy(plain);
-    selkie_world_destroy(cuda);
-}
-
-static void test_points_2d(void **state)
-{
-    (void)state;
-    points(2, 8);
-}
-
-static void test_points_3d(void **state)
-{
-    (void)state;
-    points(3, 20);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -778,8 +626,7 @@ int main(void)
         cmocka_unit_test(test_obstacle_paths),  cmocka_unit_test(test_obstacles_2d),
         cmocka_unit_test(test_obstacles_3d),    cmocka_unit_test(test_sources_2d),
         cmocka_unit_test(test_sources_3d),      cmocka_unit_test(test_particle_forces),
-        cmocka_unit_test(test_empty_start),     cmocka_unit_test(test_points_2d),
-        cmocka_unit_test(test_points_3d),
+        cmocka_unit_test(test_empty_start),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

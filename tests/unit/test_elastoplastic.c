@@ -11,6 +11,7 @@
 
 #define SELKIE_DIM 3 /* of the laws below */
 #include "methods/elastoplastic/elastic_kernels.h"
+#include "methods/elastoplastic/fitted_kernels.h"
 
 #include <selkie/selkie.h>
 #include "base/random.h"
@@ -198,6 +199,23 @@ static void tears(void **state)
     stretch[0] = 1.25f;
     flow(&paper, 0.0f, stretch, &plastic);
     assert_true(plastic.volume == 1.0f && stretch[0] == 1.0f);
+}
+
+/* Fits of points that lie nearly in a plane are not taken for deformations, and no step turns a point inside out. */
+static void fits_are_likely(void **state)
+{
+    (void)state;
+    const float small[9] = {0.01f, -0.1f, 0, 0.1f, 0, 0, 0, 0, 0.05f}, large[9] = {0, 0, 3.0f, 0, 0, 0, 0, 0, 0};
+    const float nothing[9] = {NAN, 0, 0, 0, 0, 0, 0, 0, 0}, squeeze[9] = {-0.15f, 0, 0, 0, 0, 0, 0, 0, 0};
+    float strain[9] = {0}, deformation[9] = {0};
+    assert_true(sk_fitted_is_likely_3d(small));
+    assert_false(sk_fitted_is_likely_3d(large));
+    assert_false(sk_fitted_is_likely_3d(nothing));
+    for (int n = 0; n < 100; n++) {
+        sk_fitted_accumulate_3d(squeeze, strain);
+        sk_fitted_compose_3d(squeeze, deformation);
+        assert_true(strain[0] > -1.0f && deformation[0] > -1.0f);
+    }
 }
 
 /* --- Worlds --- */
@@ -487,6 +505,7 @@ int main(void)
         cmocka_unit_test(flow_does_not_depend_on_the_step),
         cmocka_unit_test(grains_slide_and_part),
         cmocka_unit_test(tears),
+        cmocka_unit_test(fits_are_likely),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(plain_agrees),
         cmocka_unit_test(bad_scenes),

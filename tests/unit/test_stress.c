@@ -142,6 +142,37 @@ static void iterations_across_seams(void **state)
         }
 }
 
+/* Liquids side by side, 10,000 times apart: the viscosity's logarithm changes over two cells, as the viscosity phase
+ * makes it. */
+static void jump_of_viscosity(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        cube c;
+        const int size = (dimension == 2 ? 128 : 32) / (1 + SANITIZED);
+        make_cube(&c, dimension, size);
+        fill(&c, size, 0.0, 1.0f, 4.0f);
+        for (int b = 1; b < c.count; b++)
+            for (int n = 0; n < c.cells; n++) {
+                const size_t here = (size_t)b * (size_t)c.cells + (size_t)n;
+                int at[3];
+                cell_at(&c, b, n, at);
+                const double cell = fmin(fmax(0.25 * (at[0] - size / 2) + 0.625, 0.0), 1.0);
+                const double edge = fmin(fmax(0.25 * (at[0] - size / 2) + 0.5, 0.0), 1.0);
+                c.normal[here] *= (float)pow(1e4, cell);
+                c.bulk[here] *= (float)pow(1e4, cell);
+                for (int d = 0; d < 3; d++)
+                    c.shear[d][here] *= (float)pow(1e4, d == 0 ? cell : edge);
+            }
+        set_velocity(&c, noise);
+        const sk_stress_report report = solve(&c, 1e-4, 2, 2);
+        print_message("%dD, strengths 1 and 1e4 side by side: %d iterations\n", dimension, report.iterations);
+        assert_true(report.converged);
+        assert_true(report.iterations <= 20);
+        free_cube(&c);
+    }
+}
+
 static void same_bits_on_any_threads(void **state)
 {
     (void)state;
@@ -165,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rigid_motion_stays),       cmocka_unit_test(momentum_stays),
         cmocka_unit_test(few_iterations),           cmocka_unit_test(iterations_across_seams),
-        cmocka_unit_test(same_bits_on_any_threads),
+        cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(jump_of_viscosity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

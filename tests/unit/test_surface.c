@@ -351,7 +351,7 @@ static void test_level_set(void **state)
     const sk_surface_particles particles = {c.count, c.position, 12, c.velocity, 12};
     sk_volume volume;
     selkie_error error = {0};
-    assert_int_equal(sk_surface_volume(&particles, &options, &volume, &error), SELKIE_OK);
+    assert_int_equal(sk_surface_volume(&particles, &options, 0, NULL, &volume, &error), SELKIE_OK);
     double inside = 0.0;
     for (size_t i = 0; i < 512 * volume.block_count; ++i) {
         assert_true(fabsf(volume.surface[i]) <= 1.0001f * volume.background);
@@ -367,7 +367,7 @@ static void test_level_set(void **state)
     /* A pool ends at the walls: no node outside of the container is inside the liquid. */
     c = fill(n, 1.0, in_pool);
     const sk_surface_particles pool = {c.count, c.position, 12, NULL, 0};
-    assert_int_equal(sk_surface_volume(&pool, &options, &volume, &error), SELKIE_OK);
+    assert_int_equal(sk_surface_volume(&pool, &options, 0, NULL, &volume, &error), SELKIE_OK);
     for (size_t i = 0; i < 512 * volume.block_count; ++i)
         for (int a = 0; a < 3; ++a) {
             const int node = 8 * volume.coordinates[i / 512][a] + (int)(i % 512 >> 3 * a & 7);

@@ -76,9 +76,8 @@ static const option_spec mesh_options[] = {
                      .help = "only frames A to B; A: and :B leave one end open, a single number is one frame"},
     [mesh_attributes] = {.name = "attributes",
                          .kind = OPTION_FLAG,
-                         .help =
-                             "PLY and USD only: also the vorticity, and temperature, material and other numbers of the "
-                             "particles"},
+                         .help = "also the vorticity (not in vdb, where it is the curl of 'vel'), and temperature, "
+                                 "material and other numbers of the particles; OBJ files have none"},
     [mesh_threads] = {.name = "threads",
                       .letter = 'j',
                       .kind = OPTION_INTEGER,
@@ -108,14 +107,18 @@ static selkie_code add_to_archive(mesher *m, const sk_frame *frame, selkie_error
     sk_mesh mesh = {0};
     sk_mesh_frame surface;
     SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
-    const selkie_code code = sk_alembic_add_mesh(m->archive, &surface, error);
+    selkie_code code = m->attributes ? sk_frame_add_values(frame, m->scene, m->threads, &mesh, error) : SELKIE_OK;
+    if (!code)
+        code = sk_alembic_add_mesh(m->archive, &surface, error);
     sk_mesh_free(&mesh);
     return code;
 }
 
-/* A PLY file with the further numbers of the particles. */
+/* A file with the further numbers of the particles. */
 static selkie_code write_with_attributes(const mesher *m, const sk_frame *frame, const char *path, selkie_error *error)
 {
+    if (!strcmp(m->ending, "vdb"))
+        return sk_frame_write_volume(frame, m->scene, m->threads, 1, path, error);
     sk_mesh mesh = {0};
     sk_mesh_frame surface;
     SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
@@ -283,8 +286,8 @@ static int run_mesh(const tool_arguments *arguments)
                 .threads = (int)values[mesh_threads].integer,
                 .force = values[mesh_force].given,
                 .attributes = values[mesh_attributes].given};
-    if (m.attributes && strcmp(m.ending, "ply") && strcmp(m.ending, "usda"))
-        return complain("--attributes: only PLY and USD files have them, not %s", m.ending);
+    if (m.attributes && !strcmp(m.ending, "obj"))
+        return complain("--attributes: OBJ files have none; use ply, abc, vdb or usd");
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;

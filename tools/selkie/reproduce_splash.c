@@ -260,14 +260,15 @@ static void write_air(reproduce_report *report, run_results *const *results)
 {
     double sum = 0.0;
     report_table(report,
-                 "scene|airborne share, fine|with the model over it|FLIP over it|distance of heights (m): model, "
-                 "FLIP|of speeds (m/s): model, FLIP");
+                 "scene|airborne share, fine|with the model over it|FLIP over it|droplets over the fine run's: model, "
+                 "FLIP|distance of heights (m): model, FLIP|of speeds (m/s): model, FLIP");
     for (int i = 0; i < 9; i += 3) {
         const airborne ours = measure_air(results[i], 0.01, 0.3), plain = measure_air(results[i + 1], 0.01, 0.3),
                        fine = measure_air(results[i + 2], 0.01, 0.3);
         sum += ours.share / fine.share / 3.0;
-        report_row(report, "%s|%s|%s|%s|%s, %s|%s, %s", results[i]->run->scene, number(fine.share),
+        report_row(report, "%s|%s|%s|%s|%s, %s|%s, %s|%s, %s", results[i]->run->scene, number(fine.share),
                    number(ours.share / fine.share), number(plain.share / fine.share),
+                   number(ours.components / fine.components), number(plain.components / fine.components),
                    number(distance(ours.height, fine.height)), number(distance(plain.height, fine.height)),
                    number(distance(ours.speed, fine.speed)), number(distance(plain.speed, fine.speed)));
     }

@@ -15,7 +15,8 @@
 /* --- Models --- */
 
 typedef struct model_recipe {
-    const char *data, *name; /* folders of the samples and of the model */
+    const char *data, *name;    /* folders of the samples and of the model */
+    const char *quick_template; /* of --quick; NULL = the usual one */
     splash_setup setup;
     double scales[3];
     int scale_count, runs, quick_runs;
@@ -44,6 +45,7 @@ static int make_samples(const reproduce_report *report, const model_recipe *reci
     char *out = in_models(report, recipe->data, "");
     splash_data_options options = {.setup = recipe->setup,
                                    .out = out,
+                                   .template_scene = report->quick ? recipe->quick_template : NULL,
                                    .dimension = 2,
                                    .runs = report->quick ? recipe->quick_runs : recipe->runs,
                                    .ratio = 2,
@@ -91,7 +93,11 @@ static char *make_model(reproduce_report *report, const model_recipe *recipe)
     return folder;
 }
 
-/* A row of a model's report. */
+#define SCORES                                                                                                         \
+    "split|area under the curve|log loss over the prior's|calibration error|likelihood of the change over a constant " \
+    "(nat)"
+
+/* Rows of a model's report. */
 static void report_scores(reproduce_report *report, const char *label, const char *name)
 {
     static const char *const splits[] = {"training", "validation", "held out"};
@@ -112,8 +118,7 @@ void write_splash_learning(reproduce_report *report, run_results *const *results
     (void)results;
     const model_recipe ours = {DROPS, .name = "drops_2d"}, paper = {DROPS, .name = "drops_2d_paper", .paper = 1};
     char *own = make_model(report, &ours), *theirs = make_model(report, &paper);
-    report_table(report, "networks|split|area under the curve|log loss over the prior's|calibration error|likelihood "
-                         "of the change over a constant (nat)");
+    report_table(report, "networks|" SCORES);
     report_scores(report, "ours", ours.name);
     report_scores(report, "the paper's", paper.name);
     report_table_end(report);
@@ -131,6 +136,7 @@ void write_splash_solvers(reproduce_report *report, run_results *const *results)
 {
     const model_recipe recipe = {.data = "dams_2d",
                                  .name = "dams_2d",
+                                 .quick_template = "splash/templates/dams_2d_small",
                                  .setup = SPLASH_DAMS,
                                  .scales = {1.0},
                                  .scale_count = 1,
@@ -148,7 +154,9 @@ void write_splash_solvers(reproduce_report *report, run_results *const *results)
         report_row(report, "MLFLIP of SPH runs|%s|%s", number(stats_largest(&sph, "splashes_made")),
                    number(stats_largest(&sph, "splashes")));
         report_table_end(report);
+        report_table(report, "samples|" SCORES);
         report_scores(report, "SPH", recipe.name);
+        report_table_end(report);
         for (int t = 0; t < 2; t++) {
             const double time = report->quick ? 0.4 + 0.2 * t : 0.5 + 0.4 * t;
             report_frame(report, results[0], time, "MLFLIP of FLIP runs");

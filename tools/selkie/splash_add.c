@@ -72,7 +72,10 @@ static int write_droplets(const job *j, int64_t number, double time)
                       .extra = extras};
     char path[4096];
     selkie_error error = {0};
-    frame.particle_radius = 0.25 * frame.cell_size;
+    /* The samples of a splash share the liquid of its particle. */
+    const int usual = frame.dimension == 2 ? 9 : 8, own = j->scene->particles.per_cell;
+    frame.particle_radius =
+        0.5 * frame.cell_size * pow((double)(own ? own : usual) * j->options->samples, -1.0 / frame.dimension);
     memcpy(frame.origin, j->scene->domain.origin, sizeof frame.origin);
     selkie_scene_up(j->scene, frame.scene_up);
     int code = droplets_path(j, number, path);

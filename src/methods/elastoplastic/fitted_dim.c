@@ -321,6 +321,8 @@ static void deform_point(const fit_frame *frame, uint32_t p)
     SK_DIM(sk_fitted_product)(motion, inverse, change);
     for (int n = 0; n < SK_FITTED_MATRIX; n++)
         change[n] *= (float)frame->step->dt;
+    if (!SK_DIM(sk_fitted_is_likely)(change))
+        return;
     if (frame->fitted->is_additive)
         SK_DIM(sk_fitted_accumulate)(change, deformation);
     else

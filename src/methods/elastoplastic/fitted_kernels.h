@@ -112,6 +112,17 @@ SK_KERNEL float SK_DIM(sk_fitted_inverse)(const float a[SELKIE_DIM * SELKIE_DIM]
     return determinant;
 }
 
+/* Can a step have deformed a point so? `change` is the gradient of velocity times the step. Steps are short, so that
+ * neighbours come closer or part by a few percent: more is a fit of points that lie nearly in a plane. */
+SK_KERNEL int SK_DIM(sk_fitted_is_likely)(const float change[SELKIE_DIM * SELKIE_DIM])
+{
+    const float most = 0.2f;
+    int likely = 1;
+    for (int n = 0; n < SELKIE_DIM * SELKIE_DIM; n++)
+        likely &= fabsf(change[n]) < most;
+    return likely;
+}
+
 /* The deformation F - 1 after a step with the gradient of velocity times the step in `change`. A step that would turn
  * the point inside out is left out. */
 SK_KERNEL void SK_DIM(sk_fitted_compose)(const float change[SELKIE_DIM * SELKIE_DIM],
@@ -129,17 +140,25 @@ SK_KERNEL void SK_DIM(sk_fitted_compose)(const float change[SELKIE_DIM * SELKIE_
         deformation[n] = next[n];
 }
 
-/* The total strain after a step: adds Green's strain of the step, (C + C^T + C^T C)/2. */
+/* The total strain after a step: adds Green's strain of the step, (C + C^T + C^T C)/2. A step that would turn the point
+ * inside out is left out. */
 SK_KERNEL void SK_DIM(sk_fitted_accumulate)(const float change[SELKIE_DIM * SELKIE_DIM],
                                             float strain[SELKIE_DIM * SELKIE_DIM])
 {
+    float next[SELKIE_DIM * SELKIE_DIM], f[SELKIE_DIM * SELKIE_DIM], unused[SELKIE_DIM * SELKIE_DIM];
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
-            float sum = change[SELKIE_DIM * i + j] + change[SELKIE_DIM * j + i];
+            const int n = SELKIE_DIM * i + j;
+            float sum = change[n] + change[SELKIE_DIM * j + i];
             for (int k = 0; k < SELKIE_DIM; k++)
                 sum += change[SELKIE_DIM * k + i] * change[SELKIE_DIM * k + j];
-            strain[SELKIE_DIM * i + j] += 0.5f * sum;
+            next[n] = strain[n] + 0.5f * sum;
+            f[n] = next[n] + (i == j ? 1.0f : 0.0f);
         }
+    if (!(SK_DIM(sk_fitted_inverse)(f, unused) > 0.0f))
+        return;
+    for (int n = 0; n < SELKIE_DIM * SELKIE_DIM; n++)
+        strain[n] = next[n];
 }
 
 /* Viscosity between two points along the line between them: acceleration (m/s2) of the first. `away` from the second

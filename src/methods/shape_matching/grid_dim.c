@@ -9,6 +9,11 @@
 #include "methods/part_kernels.h"
 #include "methods/shape_matching/shape_matching.h"
 
+static int is_unilateral(const sk_step *step)
+{
+    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
 /* --- Records --- */
 
 /* Finds the record of each point since the last sort. */
@@ -59,10 +64,12 @@ static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *density = step->grid.fields[SK_FIELD_DENSITY];
     const float *solid_density = step->grid.fields[step->soft->mixture.solid_density];
+    const int whole = is_unilateral(step); /* its faces hold the density of both */
     for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
         density[i] += solid_density[i];
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float share = sk_solid_share(f->share[d][i], f->liquid_density[d][i]), own = f->before[d][i];
+            f->liquid_density[d][i] += whole ? f->share[d][i] : 0.0f;
             f->share[d][i] = share;
             f->liquid[d][i] = f->velocity[d][i];
             f->velocity[d][i] = f->change[d][i] = sk_mixed_velocity(share, f->solid[d][i], f->velocity[d][i]);
@@ -327,6 +334,18 @@ static selkie_code push_body(sk_step *step, int b, const double *changes, selkie
     return body->is_wet ? SK_DIM(sk_soft_spread)(step, b, changes, error) : SELKIE_OK;
 }
 
+/* Where the paths of the liquid begin, which bodies stop. Unilateral pressure shifts particles before it moves them. */
+static selkie_code keep_places(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    SK_TRY(sk_reserve(step->memory, (void **)&soft->from, &soft->from_capacity, (size_t)step->particles.count + 1,
+                      sizeof *soft->from, "bodies", error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
@@ -357,20 +376,29 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
     }
     for (int b = 0; b < soft->body_count; b++)
         SK_TRY(push_body(step, b, changes, error));
-    return SELKIE_OK;
+    return is_unilateral(step) ? keep_places(step, error) : SELKIE_OK;
 }
 
 /* --- The move --- */
+
+/* The density correction does not move bodies. */
+static void return_to_points(sk_step *step)
+{
+    const sk_soft *soft = step->soft;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++)
+        for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
+            step->particles.records[soft->record[k]].position[d] = (float)soft->points[k].position[d];
+}
 
 /* Records move with the velocity of their points. */
 selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    SK_TRY(sk_reserve(step->memory, (void **)&soft->from, &soft->from_capacity, (size_t)step->particles.count + 1,
-                      sizeof *soft->from, "bodies", error));
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t p = 0; p < step->particles.count; p++)
-        memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
+    if (is_unilateral(step))
+        return_to_points(step);
+    else
+        SK_TRY(keep_places(step, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = 0; k < soft->point_count; k++) {
         if (soft->record[k] < 0)

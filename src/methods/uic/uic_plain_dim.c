@@ -182,7 +182,8 @@ static void coefficients(const surroundings *around, const uic_problem *problem,
         if (!problem->spare)
             continue;
         face_masses(around, cell, offset, side / 2, rooms[side], &mass, &solved);
-        faces[side] = sk_uic_coefficient(rooms[side], solved);
+        faces[side] = sk_uic_coefficient(rooms[side], solved) *
+                      lightness_at(around->step, sk_plain_beside(&around->step->grid, cell, offset), side / 2);
     }
 }
 
@@ -416,8 +417,8 @@ static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int
     int below[3] = {0, 0, 0};
     below[d] = -1;
     float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
-    const float room = face_room(around, cell, here, d), low = scale * potential_at(around, cell, below),
-                high = scale * potential_at(around, cell, here);
+    const float room = face_room(around, cell, here, d), light = scale * lightness_at(step, cell, d),
+                low = light * potential_at(around, cell, below), high = light * potential_at(around, cell, here);
     if (sk_uic_bounds_flow(step)) {
         float mass, solved;
         face_masses(around, cell, here, d, room, &mass, &solved);

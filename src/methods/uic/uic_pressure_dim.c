@@ -253,12 +253,15 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+        const float *lightness =
+            step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + (size_t)block * SK_BLOCK_CELLS : NULL;
         sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
         fold_at_walls(&rooms->walls, d, density);
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
             f8 room = f8_load(rooms->face[d] + n), change,
                impulse = room * (f8_load(potential + n - up) - f8_load(potential + n));
+            impulse = lightness ? impulse * f8_load(lightness + c) : impulse;
             if (bounds_flow) {
                 i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
                 change = flow_change(impulse, room, f8_load(density + n), full, gain);

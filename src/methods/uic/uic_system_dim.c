@@ -46,16 +46,19 @@ static int has_any(const float *values)
 static void weigh_faces(const sk_step *step, int block, const uic_rooms *rooms, const float *spare, uic_faces *faces)
 {
     const sk_grid *grid = &step->grid;
-    float density[SK_TILE_VALUES(1)];
+    float density[SK_TILE_VALUES(1)], lightness[SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d], last = SK_TILE_VALUES(1) - 8;
         sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        if (step->relative_density)
+            sk_tile_load(grid, grid->fields[SK_FIELD_LIGHTNESS_X + d], block, 1, lightness);
         fold_at_walls(&rooms->walls, d, density);
         for (int begin = up; begin < SK_TILE_VALUES(1); begin += 8) {
             const int n = begin < last ? begin : last;
             f8 room = f8_load(rooms->face[d] + n), mass = uic_real_mass(room, f8_load(density + n));
             i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
-            f8_store(faces->coefficient[d] + n, room * room / uic_solved_mass(room, mass, full));
+            f8 flow = room * room / uic_solved_mass(room, mass, full);
+            f8_store(faces->coefficient[d] + n, step->relative_density ? flow * f8_load(lightness + n) : flow);
         }
     }
 }

@@ -1,0 +1,162 @@
+/* The GPU backend against the plain one: elastoplastic points and periodic sides. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda_cases.h"
+
+/* --- points --- */
+
+/* Three elastoplastic materials fall onto a ball. Laws take logarithms of the device, so that paths differ by rounding.
+ */
+static void points(int dimension, int steps)
+{
+    if (!device_is_fast(dimension))
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[3];
+    selkie_material_def materials[3];
+    selkie_obstacle_def obstacle;
+    static const char *const names[3] = {"rubber", "clay", "sand"};
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.discretization = SELKIE_DISCRETIZATION_MPM;
+    scene.domain.liquid_friction[2] = 0.3;
+    for (int m = 0; m < 3; m++) {
+        selkie_material_defaults(&materials[m]);
+        selkie_liquid_defaults(&liquids[m]);
+        selkie_shape_defaults(&liquids[m].shape, SELKIE_SHAPE_BOX);
+        materials[m].name = liquids[m].material = names[m];
+        materials[m].kind = SELKIE_MATERIAL_ELASTOPLASTIC;
+        materials[m].density = 1000.0 + 300.0 * m;
+        materials[m].elastoplastic.plasticity = (selkie_plasticity)m;
+        for (int d = 0; d < dimension; d++) {
+            liquids[m].shape.min[d] = d == 0 ? 0.05 + 0.3 * m : d == 1 ? 0.02 : 0.1;
+            liquids[m].shape.max[d] = d == 0 ? 0.3 + 0.3 * m : 0.4;
+        }
+        liquids[m].velocity[1] = -2.0;
+    }
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.radius = 0.1;
+    for (int d = 0; d < dimension; d++)
+        obstacle.shape.center[d] = d == 0 ? 0.5 : d == 1 ? -0.04 : 0.25;
+    scene.materials = materials, scene.material_count = 3;
+    scene.liquids = liquids, scene.liquid_count = 3;
+    scene.obstacles = &obstacle, scene.obstacle_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    take_steps(plain, steps);
+    take_steps(cuda, steps);
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    const selkie_statistics *p = &plain->statistics, *c = &cuda->statistics;
+    assert_true(p->elastic_energy > 0.0 && p->plastic_work > 0.0);
+    assert_float_equal(c->elastic_energy, p->elastic_energy, 1e-3 * p->elastic_energy);
+    assert_float_equal(c->plastic_work, p->plastic_work, 1e-3 * p->plastic_work);
+    assert_float_equal(c->kinetic_energy, p->kinetic_energy, 1e-4 * p->kinetic_energy);
+    assert_float_equal(c->volume_ratio, p->volume_ratio, 1e-4);
+    assert_float_equal(c->time, p->time, 1e-5 * p->time);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_points_2d(void **state)
+{
+    (void)state;
+    points(2, 8);
+}
+
+static void test_points_3d(void **state)
+{
+    (void)state;
+    points(3, 20);
+}
+
+/* --- periodic sides --- */
+
+/* Liquid that runs through joined sides: x, and in 3D also z, which has one block. */
+static void set_periodic(selkie_scene *scene, selkie_liquid_def liquids[2], int dimension, selkie_volume volume)
+{
+    set_scene(scene, liquids, dimension, volume);
+    scene->domain.cell_size = dimension == 2 ? 1.0 / 32 : 1.0 / 16;
+    scene->domain.size[2] = dimension == 3 ? 0.5 : 0.0;
+    scene->domain.periodic = dimension == 3 ? SELKIE_AXES_XZ : SELKIE_AXES_X;
+    for (int l = 0; l < 2; l++) {
+        liquids[l].shape.max[2] = dimension == 3 ? 0.3 + 0.2 * l : 0.0;
+        liquids[l].shape.min[2] = 0.0;
+        liquids[l].velocity[0] = l ? 1.5 : 4.0;
+        liquids[l].velocity[2] = dimension == 3 ? 1.0 - 3.0 * l : 0.0;
+    }
+}
+
+/* In flight the whole step has the same bits. */
+static void test_periodic_flight(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_periodic(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.pressure.start = 10.0;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 12; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference(plain, cuda) == 0.0);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void periodic(int dimension, int steps)
+{
+    if (!device_is_fast(dimension))
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_periodic(&scene, liquids, dimension, SELKIE_VOLUME_IDP);
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        print_message("step %d: pressure %d and %d iterations, density %d and %d\n", n + 1, p->pressure.iterations,
+                      q->pressure.iterations, p->density_report.iterations, q->density_report.iterations);
+        assert_true(abs(p->pressure.iterations - q->pressure.iterations) <= 1);
+        assert_true(abs(p->density_report.iterations - q->density_report.iterations) <= 1);
+        if (n == 0)
+            assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    }
+    assert_float_equal(plain->statistics.volume_ratio, cuda->statistics.volume_ratio, 0.002);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       0.01 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_periodic_2d(void **state)
+{
+    (void)state;
+    periodic(2, 12);
+}
+
+static void test_periodic_3d(void **state)
+{
+    (void)state;
+    periodic(3, 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points_2d),   cmocka_unit_test(test_points_3d),   cmocka_unit_test(test_periodic_flight),
+        cmocka_unit_test(test_periodic_2d), cmocka_unit_test(test_periodic_3d),
+    };
+    if (getenv("SELKIE_TEST_FILTER"))
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
