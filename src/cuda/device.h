@@ -130,9 +130,10 @@ typedef struct sk_cuda_data {
     float *scratch[SK_CUDA_SCRATCH]; /* [capacity][cells] */
     double *partial;                 /* [8][most thread blocks] */
     float *tiles;                    /* [capacity][SK_CUDA_TILE] sums of a block's particles: gather_dim.cu; 3D only */
-    void *mpm_materials, *mpm_gifts; /* sk_elastic_material, sk_mpm_gift [particles]; of mpm alone, as the next two */
+    void *mpm_materials, *mpm_gifts; /* sk_elastic_material, stored gifts [particles]; of mpm alone, as the next two */
     void *mpm_tiles;                 /* [capacity][SK_MPM_TILE] float4: momentum and mass of a block's points */
     float (*mpm_nodes)[4];           /* [capacity][cells] velocity (m/s) and mass */
+    float *mpm_friction;             /* [obstacles] Coulomb's */
     unsigned ticket[SK_CUDA_TICKETS];
     unsigned overfull; /* cells in the list of the density projection */
     sk_cuda_results results;

@@ -19,6 +19,13 @@ extern "C" {
 #include "cuda/solids_parts.h"
 #include "cuda/sort_parts.h"
 
+/* What a point gives, in few loads. */
+typedef union stored_gift {
+    sk_mpm_gift gift;
+    float4 parts[(sizeof(sk_mpm_gift) + sizeof(float4) - 1) / sizeof(float4)];
+} stored_gift;
+enum { GIFT_PARTS = sizeof(stored_gift) / sizeof(float4) };
+
 SK_DEVICE sk_mpm_points points_of(const sk_step *step, const sk_cuda_mpm *mpm)
 {
     sk_mpm_points points;
@@ -52,7 +59,14 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     giving.dt = mpm->dt, giving.kick = mpm->kick, giving.cell_size = (float)step->grid.cell_size;
     giving.sums = nullptr;
     SK_CUDA_EACH(p, step->particles.count)
-    sk_mpm_make_gift(&giving, (uint32_t)p, &sums, &((sk_mpm_gift *)data->mpm_gifts)[p]);
+    {
+        stored_gift own;
+        stored_gift *to = (stored_gift *)data->mpm_gifts + p;
+        sk_mpm_make_gift(&giving, (uint32_t)p, &sums, &own.gift);
+#pragma unroll
+        for (int n = 0; n < GIFT_PARTS; n++)
+            to->parts[n] = own.parts[n];
+    }
 
     const int count = (int)gridDim.x;
     const double energy = sk_cuda_sum(sums.energy), work = sk_cuda_sum(sums.work),
@@ -82,7 +96,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) fill_tiles(const sk_st
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
-    const sk_mpm_gift *gifts = (const sk_mpm_gift *)data->mpm_gifts;
+    const stored_gift *gifts = (const stored_gift *)data->mpm_gifts;
     SK_CUDA_EACH(i, (size_t)grid->particle_blocks * SK_MPM_TILE)
     {
         const int block = 1 + (int)(i / SK_MPM_TILE), t = (int)(i % SK_MPM_TILE);
@@ -98,10 +112,17 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) fill_tiles(const sk_st
             for (int y = first[1]; y <= last[1]; y++)
                 for (int x = first[0]; x <= last[0]; x++) {
                     const int cell = x + SK_BLOCK_N * (y + SK_BLOCK_N * z);
-                    const int n = at[0] - x + 3 * (at[1] - y) + 9 * (at[2] - z);
+                    const int reached[3] = {at[0] - x, at[1] - y, at[2] - z};
                     sk_mpm_centre(grid, block, cell, centre);
-                    for (uint32_t p = start[cell]; p < start[cell + 1]; p++)
-                        sk_mpm_give_node(grid, &gifts[p], centre, step->particles.records[p].position, n, node);
+                    for (uint32_t p = start[cell]; p < start[cell + 1]; p++) {
+                        const float4 place = *(const float4 *)(const void *)&step->particles.records[p];
+                        const float position[3] = {place.x, place.y, place.z};
+                        stored_gift own;
+#pragma unroll
+                        for (int part = 0; part < GIFT_PARTS; part++)
+                            own.parts[part] = gifts[p].parts[part];
+                        sk_mpm_give_node(grid, &own.gift, centre, position, reached, node);
+                    }
                 }
         float4 value;
         value.x = node[0], value.y = node[1], value.z = node[2], value.w = node[3];
@@ -145,8 +166,8 @@ SK_DEVICE void add_tiles(const sk_grid *grid, const float4 *tiles, sk_plain_cell
     }
 }
 
-/* The obstacle that a node lies in: touch_obstacle of mpm_nodes_dim.c. Its surface has no friction. */
-SK_DEVICE void touch_obstacle(const sk_step *step, const int at[3], float velocity[4])
+/* The obstacle that a node lies in: touch_obstacle of mpm_nodes_dim.c. */
+SK_DEVICE void touch_obstacle(const sk_step *step, const float *friction, const int at[3], float velocity[4])
 {
     const sk_solids *solids = &step->solids;
     double x[3] = {0.0, 0.0, 0.0}, normal[3], moves[3];
@@ -157,7 +178,7 @@ SK_DEVICE void touch_obstacle(const sk_step *step, const int at[3], float veloci
         return;
     velocity_of_solids(solids, o, x, moves);
     sk_solid_contact contact = {
-        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f, solids->obstacles[o].surface == SELKIE_WALL_NO_SLIP};
+        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, friction[o], solids->obstacles[o].surface == SELKIE_WALL_NO_SLIP};
     for (int d = 0; d < SELKIE_DIM; d++) {
         contact.normal[d] = (float)normal[d];
         contact.velocity[d] = (float)moves[d];
@@ -185,7 +206,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             sk_mpm_node_velocity(grid, constants->mpm.gain, constants->forces, constants->force_count, at, node);
             if (AMONG_OBSTACLES && step->solids.block_slot[cell.slot] > 0 &&
                 step->solids.distance[sk_plain_solid_index(&step->solids, cell)] < 0.0f)
-                touch_obstacle(step, at, node);
+                touch_obstacle(step, data->mpm_friction, at, node);
         }
         float4 value;
         value.x = node[0], value.y = node[1], value.z = node[2], value.w = node[3];
@@ -343,7 +364,16 @@ selkie_code SK_DIM(sk_cuda_take_mpm)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_materials, laws, 0, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->shadow.mpm_materials, mpm->materials, laws, cudaMemcpyHostToDevice, cuda->stream),
                 "the materials", error);
-    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_gifts, cuda->particle_capacity * sizeof(sk_mpm_gift), 0, error));
+    SK_TRY(
+        sk_cuda_take(cuda, &cuda->shadow.mpm_friction, (size_t)step->solids.obstacle_count * sizeof(float), 0, error));
+    for (int o = 0; o < step->solids.obstacle_count; o++) {
+        const sk_obstacle *obstacle = &step->solids.obstacles[o];
+        const float friction = obstacle->def ? (float)obstacle->def->liquid_friction : 0.0f;
+        SK_CUDA_TRY(cudaMemcpyAsync(cuda->shadow.mpm_friction + o, &friction, sizeof friction, cudaMemcpyHostToDevice,
+                                    cuda->stream),
+                    "the obstacles", error);
+    }
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_gifts, cuda->particle_capacity * sizeof(stored_gift), 0, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_tiles, blocks * SK_MPM_TILE * sizeof(float4), 0, error));
     return sk_cuda_take(cuda, &cuda->shadow.mpm_nodes, blocks * SK_BLOCK_CELLS * sizeof(float4), 1, error);
 }

@@ -109,9 +109,6 @@ static const char *missing_part(const selkie_scene *scene)
     const int has_points = scene->discretization == SELKIE_DISCRETIZATION_MPM;
     if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points)
         return "a discretization other than \"grid\" and \"mpm\"";
-    for (int o = 0; has_points && o < scene->obstacle_count; o++)
-        if (scene->obstacles[o].liquid_friction > 0.0)
-            return "elastoplastic points that rub on obstacles";
     if (has_points && (scene->source_count || scene->drain_count))
         return "sources and drains of elastoplastic points";
     if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)

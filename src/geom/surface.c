@@ -109,21 +109,24 @@ selkie_code sk_surface_grid_init(sk_surface_grid *grid, const sk_surface_options
     return SELKIE_OK;
 }
 
+selkie_code sk_surface_prepare(sk_surface_grid *grid, const sk_surface_particles *particles,
+                               const sk_surface_options *options, selkie_error *error)
+{
+    SK_TRY(sk_surface_grid_init(grid, options, particles->count, error));
+    SK_TRY(sk_surface_bin(grid, particles, error));
+    SK_TRY(sk_surface_level_set(grid, error));
+    sk_surface_smooth(grid, options->smoothing);
+    return SELKIE_OK;
+}
+
 selkie_code sk_surface_extract(const sk_surface_particles *particles, const sk_surface_options *options, sk_mesh *mesh,
                                selkie_error *error)
 {
     sk_surface_grid grid;
     memset(mesh, 0, sizeof *mesh);
-    SK_TRY(sk_surface_grid_init(&grid, options, particles->count, error));
-
-    /* Blocks, level set, triangles. */
-    selkie_code code = sk_surface_bin(&grid, particles, error);
+    selkie_code code = sk_surface_prepare(&grid, particles, options, error);
     if (!code)
-        code = sk_surface_level_set(&grid, error);
-    if (!code) {
-        sk_surface_smooth(&grid, options->smoothing);
         code = sk_surface_triangulate(&grid, particles->velocity, particles->velocity_stride, options, mesh, error);
-    }
     sk_surface_grid_free(&grid);
     if (code)
         sk_mesh_free(mesh);

@@ -89,10 +89,40 @@ typedef struct sk_surface_grid {
  * images. */
 void sk_surface_load(const sk_surface_grid *grid, const float *field, size_t block, int halo, float *padded);
 
+/* A wall that a block with a halo sees: where mirror images lie in its padded array. */
+typedef struct sk_wall_image {
+    int node;  /* of the wall, from the block's first node */
+    int first; /* place of the wall's first node; the others lie at multiples of u and v from it */
+    int u, v;
+    int out;   /* one node outward */
+    int steps; /* nodes that are images */
+} sk_wall_image;
+
+/* Returns 0 if the block does not see the wall. */
+static inline int sk_surface_wall(const sk_surface_grid *grid, size_t block, int halo, int axis, int side,
+                                  sk_wall_image *image)
+{
+    const int n = sk_node_n + 2 * halo, stride[3] = {1, n, n * n};
+    const int node = (side ? grid->last[axis] : 1) - grid->coordinates[block][axis] * sk_node_n, place = node + halo;
+    if (node < -halo || node >= sk_node_n + halo)
+        return 0;
+    const int room = side ? n - 1 - place : place, depth = n - 1 - room;
+    *image = (sk_wall_image){.node = node,
+                             .first = stride[axis] * place,
+                             .u = stride[(axis + 1) % 3],
+                             .v = stride[(axis + 2) % 3],
+                             .out = side ? stride[axis] : -stride[axis],
+                             .steps = room < depth ? room : depth};
+    return 1;
+}
+
 /* Lengths and kernel for these options; the grid is empty yet (surface.c). */
 selkie_code sk_surface_grid_init(sk_surface_grid *grid, const sk_surface_options *options, size_t particle_count,
                                  selkie_error *error);
 void sk_surface_grid_free(sk_surface_grid *grid);
+/* Grid, blocks and the smooth level set of these particles; the caller frees the grid in any case. */
+selkie_code sk_surface_prepare(sk_surface_grid *grid, const sk_surface_particles *particles,
+                               const sk_surface_options *options, selkie_error *error);
 
 /* Sorts the particles into blocks (surface_bins.c). */
 selkie_code sk_surface_bin(sk_surface_grid *grid, const sk_surface_particles *particles, selkie_error *error);

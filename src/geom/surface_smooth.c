@@ -32,19 +32,16 @@ static inline float most(float a, float b)
 /* Mirror images behind the walls that a block with a halo sees. */
 static void mirror_walls(const sk_surface_grid *grid, size_t block, int halo, float *padded)
 {
-    const int n = sk_node_n + 2 * halo, stride[3] = {1, n, n * n};
+    const int n = sk_node_n + 2 * halo;
     for (int a = 0; a < 3; ++a)
         for (int side = 0; side < 2; ++side) {
-            const int wall = (side ? grid->last[a] : 1) - grid->coordinates[block][a] * sk_node_n;
-            if (wall < -halo || wall >= sk_node_n + halo)
+            sk_wall_image wall;
+            if (!sk_surface_wall(grid, block, halo, a, side, &wall))
                 continue;
-            const int u = stride[(a + 1) % 3], v = stride[(a + 2) % 3], s = stride[a], place = wall + halo;
-            const int room = side ? n - 1 - place : place, depth = side ? place : n - 1 - place;
-            for (int step = 1; step <= room && step <= depth; ++step)
+            for (int out = wall.out, step = 1; step <= wall.steps; ++step, out += wall.out)
                 for (int j = 0; j < n; ++j)
                     for (int i = 0; i < n; ++i) {
-                        float *at = padded + u * i + v * j + s * place;
-                        int out = side ? step * s : -step * s;
+                        float *at = padded + wall.u * i + wall.v * j + wall.first;
                         at[out] = at[-out];
                     }
         }

@@ -83,13 +83,8 @@ selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_su
 {
     sk_surface_grid grid;
     memset(volume, 0, sizeof *volume);
-    SK_TRY(sk_surface_grid_init(&grid, options, particles->count, error));
-    selkie_code code = sk_surface_bin(&grid, particles, error);
-    if (!code)
-        code = sk_surface_level_set(&grid, error);
+    selkie_code code = sk_surface_prepare(&grid, particles, options, error);
     if (!code) {
-        sk_surface_smooth(&grid, options->smoothing);
-
         const double metre = cbrt(grid.voxel[0] * grid.voxel[1] * grid.voxel[2]);
         close_at_walls(&grid, (float)metre);
         volume->background = (float)(metre * (double)SK_SURFACE_BAND);

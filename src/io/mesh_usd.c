@@ -16,8 +16,11 @@
 
 enum { line_room = 128, lines_per_write = 4096 };
 
-static selkie_code put_vectors(sk_atomic_file *file, const float *vectors, size_t count, const sk_up_turn *turn,
-                               const double *origin, selkie_error *error)
+/* Writes an element with what stands before it; returns the bytes. */
+typedef size_t (*print_function)(const void *context, size_t index, char line[line_room]);
+
+static selkie_code put_elements(sk_atomic_file *file, size_t count, print_function print, const void *context,
+                                selkie_error *error)
 {
     char *lines = malloc((size_t)lines_per_write * line_room);
     if (!lines)
@@ -25,60 +28,60 @@ static selkie_code put_vectors(sk_atomic_file *file, const float *vectors, size_
     selkie_code code = SELKIE_OK;
     for (size_t i = 0; i < count && !code;) {
         size_t length = 0;
-        for (size_t n = 0; n < lines_per_write && i < count; n++, i++) {
-            float own[3], turned[3];
-            for (size_t k = 0; k < 3; k++) {
-                own[k] = vectors[3 * i + k] + (origin ? (float)origin[k] : 0.0f);
-                own[k] = isfinite(own[k]) ? own[k] : 0.0f;
-            }
-            sk_up_turn_apply(turn, own, turned);
-            length += (size_t)snprintf(lines + length, line_room, "%s(%.9g, %.9g, %.9g)", i ? ",\n" : "",
-                                       (double)turned[0], (double)turned[1], (double)turned[2]);
-        }
-        code = sk_atomic_write(file, lines, length, error);
-    }
-    free(lines);
-    return code;
-}
-
-static selkie_code put_numbers(sk_atomic_file *file, const uint32_t *numbers, uint32_t constant, size_t count,
-                               selkie_error *error)
-{
-    char *lines = malloc((size_t)lines_per_write * 16);
-    if (!lines)
-        return sk_atomic_fail(file, ENOMEM, error);
-    selkie_code code = SELKIE_OK;
-    for (size_t i = 0; i < count && !code;) {
-        size_t length = 0;
         for (size_t n = 0; n < lines_per_write && i < count; n++, i++)
-            length += (size_t)snprintf(lines + length, 16, "%s%u",
-                                       !i       ? ""
-                                       : i % 24 ? ", "
-                                                : ",\n",
-                                       numbers ? numbers[i] : constant);
+            length += print(context, i, lines + length);
         code = sk_atomic_write(file, lines, length, error);
     }
     free(lines);
     return code;
 }
 
-static selkie_code put_values(sk_atomic_file *file, const float *values, size_t count, selkie_error *error)
+/* What separates an element from the one before; `row` of them stand in a line. */
+static const char *between(size_t index, size_t row)
 {
-    char *lines = malloc((size_t)lines_per_write * 24);
-    if (!lines)
-        return sk_atomic_fail(file, ENOMEM, error);
-    selkie_code code = SELKIE_OK;
-    for (size_t i = 0; i < count && !code;) {
-        size_t length = 0;
-        for (size_t n = 0; n < lines_per_write && i < count; n++, i++) {
-            const char *between = !i ? "" : i % 12 ? ", " : ",\n";
-            const double value = isfinite(values[i]) ? (double)values[i] : 0.0;
-            length += (size_t)snprintf(lines + length, 24, "%s%.9g", between, value);
-        }
-        code = sk_atomic_write(file, lines, length, error);
+    return !index ? "" : index % row ? ", " : ",\n";
+}
+
+typedef struct vector_list {
+    const float *vectors;
+    const sk_up_turn *turn;
+    const double *origin; /* m  added; NULL = none */
+} vector_list;
+
+static size_t print_vector(const void *context, size_t index, char line[line_room])
+{
+    const vector_list *list = context;
+    float own[3], turned[3];
+    for (size_t k = 0; k < 3; k++) {
+        own[k] = list->vectors[3 * index + k] + (list->origin ? (float)list->origin[k] : 0.0f);
+        own[k] = isfinite(own[k]) ? own[k] : 0.0f;
     }
-    free(lines);
-    return code;
+    sk_up_turn_apply(list->turn, own, turned);
+    return (size_t)snprintf(line, line_room, "%s(%.9g, %.9g, %.9g)", between(index, 1), (double)turned[0],
+                            (double)turned[1], (double)turned[2]);
+}
+
+static selkie_code put_vectors(sk_atomic_file *file, const float *vectors, size_t count, const sk_up_turn *turn,
+                               const double *origin, selkie_error *error)
+{
+    return put_elements(file, count, print_vector, &(vector_list){vectors, turn, origin}, error);
+}
+
+static size_t print_three(const void *context, size_t index, char line[line_room])
+{
+    (void)context;
+    return (size_t)snprintf(line, line_room, "%s3", between(index, 24));
+}
+
+static size_t print_number(const void *context, size_t index, char line[line_room])
+{
+    return (size_t)snprintf(line, line_room, "%s%u", between(index, 24), ((const uint32_t *)context)[index]);
+}
+
+static size_t print_value(const void *context, size_t index, char line[line_room])
+{
+    const float value = ((const float *)context)[index];
+    return (size_t)snprintf(line, line_room, "%s%.9g", between(index, 12), isfinite(value) ? (double)value : 0.0);
 }
 
 static void find_extent(const sk_mesh_frame *frame, const sk_up_turn *turn, float box[6])
@@ -108,8 +111,9 @@ char sk_usd_up(selkie_up_axis wanted, const double scene_up[3])
     return up == 2 ? 'Z' : 'Y';
 }
 
-static selkie_code put_mesh(sk_atomic_file *file, const sk_mesh_frame *frame, selkie_error *error)
+static selkie_code put_mesh(sk_atomic_file *file, const void *context, selkie_error *error)
 {
+    const sk_mesh_frame *frame = context;
     const sk_mesh *mesh = frame->mesh;
     const sk_up_turn turn = sk_up_turn_make(frame->up, frame->scene_up);
     float box[6] = {0, 0, 0, 0, 0, 0};
@@ -124,9 +128,9 @@ static selkie_code put_mesh(sk_atomic_file *file, const sk_mesh_frame *frame, se
 
     /* Topology, then values of the vertices. */
     SK_TRY(sk_atomic_print(file, error, "    int[] faceVertexCounts = ["));
-    SK_TRY(put_numbers(file, NULL, 3, mesh->triangle_count, error));
+    SK_TRY(put_elements(file, mesh->triangle_count, print_three, NULL, error));
     SK_TRY(sk_atomic_print(file, error, "]\n    int[] faceVertexIndices = ["));
-    SK_TRY(put_numbers(file, mesh->triangles, 0, 3 * mesh->triangle_count, error));
+    SK_TRY(put_elements(file, 3 * mesh->triangle_count, print_number, mesh->triangles, error));
     SK_TRY(sk_atomic_print(file, error, "]\n    point3f[] points = ["));
     SK_TRY(put_vectors(file, mesh->positions, mesh->vertex_count, &turn, frame->origin, error));
     if (mesh->normals) {
@@ -140,27 +144,35 @@ static selkie_code put_mesh(sk_atomic_file *file, const sk_mesh_frame *frame, se
     SK_TRY(sk_atomic_print(file, error, "]\n"));
     for (int v = 0; v < mesh->value_count; v++) {
         SK_TRY(sk_atomic_print(file, error, "    float[] primvars:%s = [", mesh->values[v].name));
-        SK_TRY(put_values(file, mesh->values[v].data, mesh->vertex_count, error));
+        SK_TRY(put_elements(file, mesh->vertex_count, print_value, mesh->values[v].data, error));
         SK_TRY(sk_atomic_print(file, error, "] (\n        interpolation = \"vertex\"\n    )\n"));
     }
     return sk_atomic_print(file, error, "}\n");
 }
 
-selkie_code sk_mesh_write_usd(const sk_mesh_frame *frame, const char *path, selkie_error *error)
+/* A file whose numbers have points, whatever the locale. */
+static selkie_code write_file(const char *path, selkie_code (*put)(sk_atomic_file *, const void *, selkie_error *),
+                              const void *context, selkie_error *error)
 {
     sk_atomic_file *file;
     sk_number_scope scope;
     SK_TRY(sk_atomic_open(path, 0, &file, error));
     selkie_code code = sk_number_begin(&scope, error);
     if (!code) {
-        code = put_mesh(file, frame, error);
+        code = put(file, context, error);
         sk_number_end(&scope);
     }
     return sk_atomic_finish(&file, code, error);
 }
 
-static selkie_code put_stage(sk_atomic_file *file, const sk_usd_stage *stage, selkie_error *error)
+selkie_code sk_mesh_write_usd(const sk_mesh_frame *frame, const char *path, selkie_error *error)
 {
+    return write_file(path, put_mesh, frame, error);
+}
+
+static selkie_code put_stage(sk_atomic_file *file, const void *context, selkie_error *error)
+{
+    const sk_usd_stage *stage = context;
     const long long first = stage->count ? (long long)stage->frames[0] : 0,
                     last = stage->count ? (long long)stage->frames[stage->count - 1] : 0;
     SK_TRY(sk_atomic_print(file, error,
@@ -188,13 +200,5 @@ static selkie_code put_stage(sk_atomic_file *file, const sk_usd_stage *stage, se
 
 selkie_code sk_mesh_write_usd_stage(const char *path, const sk_usd_stage *stage, selkie_error *error)
 {
-    sk_atomic_file *file;
-    sk_number_scope scope;
-    SK_TRY(sk_atomic_open(path, 0, &file, error));
-    selkie_code code = sk_number_begin(&scope, error);
-    if (!code) {
-        code = put_stage(file, stage, error);
-        sk_number_end(&scope);
-    }
-    return sk_atomic_finish(&file, code, error);
+    return write_file(path, put_stage, stage, error);
 }

@@ -61,13 +61,13 @@ static int is_near_period(int32_t block, int32_t period)
 }
 
 /* The cells of a block with mass or stress: first and last along each axis; last < first if there are none. */
-typedef struct extent {
+typedef struct liquid_box {
     int first[3], last[3];
-} extent;
+} liquid_box;
 
-static extent extent_of(const sk_stress_level *level, int block)
+static liquid_box find_liquid(const sk_stress_level *level, int block)
 {
-    extent e = {{SK_BLOCK_N, SK_BLOCK_N, SELKIE_DIM == 3 ? SK_BLOCK_N : 0}, {-1, -1, SELKIE_DIM == 3 ? -1 : 0}};
+    liquid_box box = {{SK_BLOCK_N, SK_BLOCK_N, SELKIE_DIM == 3 ? SK_BLOCK_N : 0}, {-1, -1, SELKIE_DIM == 3 ? -1 : 0}};
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
         float weight = level->bulk ? level->bulk[here] : 0.0f;
@@ -80,16 +80,17 @@ static extent extent_of(const sk_stress_level *level, int block)
             continue;
         sk_stress_cell(c, at);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            e.first[d] = at[d] < e.first[d] ? at[d] : e.first[d];
-            e.last[d] = at[d] > e.last[d] ? at[d] : e.last[d];
+            box.first[d] = at[d] < box.first[d] ? at[d] : box.first[d];
+            box.last[d] = at[d] > box.last[d] ? at[d] : box.last[d];
         }
     }
-    return e;
+    return box;
 }
 
 /* The coarse blocks that the weights of a fine block reach, and the faces beside them: two fine cells before its
  * liquid, three after it. Along an axis with a period (coarse cells), also those that its images reach. */
-static void add_coarse_blocks(block_table *table, const int32_t fine[4], const extent *liquid, const int32_t period[3])
+static void add_coarse_blocks(block_table *table, const int32_t fine[4], const liquid_box *liquid,
+                              const int32_t period[3])
 {
     int32_t first[3] = {0, 0, 0}, last[3] = {0, 0, 0}, images[3] = {0, 0, 0}, image[3];
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -479,7 +480,7 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
     SK_TRY(make_table(&above, (size_t)(images * below.count) << SELKIE_DIM, options->arena, error));
     memcpy(above.joined, coarse->joined, sizeof above.joined);
     for (int b = 1; b < below.count; b++) {
-        const extent liquid = extent_of(fine, b);
+        const liquid_box liquid = find_liquid(fine, b);
         if (liquid.last[0] >= 0)
             add_coarse_blocks(&above, below.coordinates[b], &liquid, coarse->period);
     }

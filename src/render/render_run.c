@@ -189,17 +189,18 @@ static selkie_code frame_path(const run_renderer *r, const char *prefix, int64_t
     return sk_numbered_path(path, path_size, frames, prefix, frame, ending, error);
 }
 
-static selkie_code read_foam(const run_renderer *r, const sk_numbered_file *file, sk_particles_data **foam,
-                             selkie_error *error)
+/* Particles beside those of a frame; NULL where there are none. */
+static selkie_code read_beside(const run_renderer *r, const char *prefix, int64_t frame, sk_particles_data **data,
+                               selkie_error *error)
 {
     char path[path_size];
-    *foam = NULL;
-    SK_TRY(frame_path(r, SK_WHITEWATER_PREFIX, file->number, ".ply", path, error));
-    if (r->scene->domain.dimension != 3 || !sk_file_exists(path))
+    *data = NULL;
+    SK_TRY(frame_path(r, prefix, frame, ".ply", path, error));
+    if (!sk_file_exists(path))
         return SELKIE_OK;
-    SK_TRY(sk_particles_read(path, foam, error));
-    sk_particles_turn_back(*foam);
-    sk_particles_rebase(*foam, r->origin);
+    SK_TRY(sk_particles_read(path, data, error));
+    sk_particles_turn_back(*data);
+    sk_particles_rebase(*data, r->origin);
     return SELKIE_OK;
 }
 
@@ -224,14 +225,10 @@ static int grow_words(void *array, int64_t before, int64_t after, int components
 static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file *file, sk_particles_data *data,
                                    selkie_error *error)
 {
-    char path[path_size];
-    SK_TRY(frame_path(r, SK_DROPLETS_PREFIX, file->number, ".ply", path, error));
-    if (!sk_file_exists(path))
-        return SELKIE_OK;
     sk_particles_data *more;
-    SK_TRY(sk_particles_read(path, &more, error));
-    sk_particles_turn_back(more);
-    sk_particles_rebase(more, r->origin);
+    SK_TRY(read_beside(r, SK_DROPLETS_PREFIX, file->number, &more, error));
+    if (!more)
+        return SELKIE_OK;
     const int64_t before = data->count, after = before + more->count;
     const int good =
         grow_words(&data->position, before, after, 3) && grow_words(&data->velocity, before, after, 3) &&
@@ -245,7 +242,7 @@ static selkie_code append_droplets(const run_renderer *r, const sk_numbered_file
         data->count = after;
     }
     sk_particles_data_free(more);
-    return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", path);
+    return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for droplets", r->folder);
 }
 
 static selkie_code read_dye(const run_renderer *r, const sk_numbered_file *file, sk_picture_data *dye,
@@ -301,7 +298,7 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     sk_particles_data *foam = NULL;
     sk_picture_foam whitewater = {0};
     if (!found)
-        found = read_foam(r, file, &foam, error);
+        found = read_beside(r, SK_WHITEWATER_PREFIX, file->number, &foam, error);
     if (found) {
         sk_particles_data_free(data);
         return found;

@@ -42,6 +42,7 @@ static void points(int dimension, int steps)
     selkie_obstacle_defaults(&obstacle);
     selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
     obstacle.shape.radius = 0.1;
+    obstacle.liquid_friction = 0.4;
     for (int d = 0; d < dimension; d++)
         obstacle.shape.center[d] = d == 0 ? 0.5 : d == 1 ? -0.04 : 0.25;
     scene.materials = materials, scene.material_count = 3;

@@ -53,19 +53,31 @@ typedef struct sk_mpm_sight {
     float away[SELKIE_DIM]; /* from the point to the node, cells */
 } sk_mpm_sight;
 
+/* A node at 0, 1 or 2 along each axis, from its weights and rises along them. */
+SK_KERNEL void SK_DIM(sk_mpm_see_at)(const int at[3], const float weight[3], const float rise[3], const float offset[3],
+                                     sk_mpm_sight *sight)
+{
+    sight->weight = 1.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sight->away[d] = (float)(at[d] - 1) - offset[d];
+        sight->weight *= weight[d];
+        sight->rise[d] = 1.0f;
+        for (int e = 0; e < SELKIE_DIM; e++)
+            sight->rise[d] *= e == d ? rise[e] : weight[e];
+    }
+}
+
 /* Node n of the 3^dimension, from weights and rises along the axes. */
 SK_KERNEL void SK_DIM(sk_mpm_see)(int n, const float weight[3][3], const float rise[3][3], const float offset[3],
                                   sk_mpm_sight *sight)
 {
     const int at[3] = {n % 3, n / 3 % 3, n / 9};
-    sight->weight = 1.0f;
+    float own_weight[3] = {0.0f, 0.0f, 0.0f}, own_rise[3] = {0.0f, 0.0f, 0.0f};
     for (int d = 0; d < SELKIE_DIM; d++) {
-        sight->away[d] = (float)(at[d] - 1) - offset[d];
-        sight->weight *= weight[d][at[d]];
-        sight->rise[d] = 1.0f;
-        for (int e = 0; e < SELKIE_DIM; e++)
-            sight->rise[d] *= e == d ? rise[e][at[e]] : weight[e][at[e]];
+        own_weight[d] = weight[d][at[d]];
+        own_rise[d] = rise[d][at[d]];
     }
+    SK_DIM(sk_mpm_see_at)(at, own_weight, own_rise, offset, sight);
 }
 
 /* Adds the share of a point to a node: momentum over the mass of a point of the first material (m/s), then mass. */

@@ -116,16 +116,21 @@ SK_KERNEL void sk_mpm_make_gift(const sk_mpm_giving *giving, uint32_t p, sk_mpm_
     }
 }
 
-/* Adds what a point gives to node n of the 3^dimension of its cell. `centre` is that of the cell. */
+/* Adds what a point gives to the node at 0, 1 or 2 along each axis of the 3^dimension of its cell. `centre` is that of
+ * the cell. */
 SK_KERNEL void sk_mpm_give_node(const sk_grid *grid, const sk_mpm_gift *gift, const float centre[3],
-                                const float position[3], int n, float node[4])
+                                const float position[3], const int at[3], float node[4])
 {
     sk_mpm_sight sight;
-    float offset[3], weight[3][3], rise[3][3];
+    float offset[3], weight[3] = {0.0f, 0.0f, 0.0f}, rise[3] = {0.0f, 0.0f, 0.0f};
     sk_mpm_offset(grid, centre, position, offset);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sk_mpm_weights(offset[d], weight[d], rise[d]);
-    SK_DIM(sk_mpm_see)(n, (const float(*)[3])weight, (const float(*)[3])rise, offset, &sight);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float weights[3], rises[3];
+        sk_mpm_weights(offset[d], weights, rises);
+        weight[d] = at[d] == 0 ? weights[0] : at[d] == 1 ? weights[1] : weights[2];
+        rise[d] = at[d] == 0 ? rises[0] : at[d] == 1 ? rises[1] : rises[2];
+    }
+    SK_DIM(sk_mpm_see_at)(at, weight, rise, offset, &sight);
     SK_DIM(sk_mpm_give)(gift, &sight, node);
 }
 

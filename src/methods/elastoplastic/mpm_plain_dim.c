@@ -8,8 +8,10 @@ static void give_point(const sk_mpm_giving *giving, uint32_t p, const float cent
 {
     sk_mpm_gift gift;
     sk_mpm_make_gift(giving, p, sums, &gift);
-    for (int n = 0; n < SK_MPM_NODES; n++)
-        sk_mpm_give_node(giving->grid, &gift, centre, giving->points.records[p].position, n, first[sk_mpm_node(n)]);
+    for (int n = 0; n < SK_MPM_NODES; n++) {
+        const int at[3] = {n % 3, n / 3 % 3, n / 9};
+        sk_mpm_give_node(giving->grid, &gift, centre, giving->points.records[p].position, at, first[sk_mpm_node(n)]);
+    }
 }
 
 static void give_block(const sk_mpm_giving *giving, int block)
