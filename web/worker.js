@@ -80,18 +80,34 @@ onmessage = ({ data }) => {
   else queue = queue.then(() => handle(data)).catch((error) => postMessage(JSON.stringify({ is: "problem", message: error.message })));
 };
 
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** The program with threads, once they have started. Throws where they do not in 20 s. */
+async function loadThreads(count) {
+  const wasmMemory = new WebAssembly.Memory({ ...pages, shared: true });
+  const answer = await fetch("selkie_threads.wasm"), wasmBinary = await answer.arrayBuffer();
+  const late = pause(20000).then(() => Promise.reject(new Error("threads do not start")));
+  const start = async () => {
+    const made = await (await import("./selkie_threads.js")).default({ wasmMemory, wasmBinary, threads: count });
+    made.ccall("studio_wasm_start", null, ["number"], [count]);
+    while (made.ccall("studio_wasm_started", "number") < count) await pause(5);
+    return made;
+  };
+  const made = await Promise.race([start(), late]);
+  memory = wasmMemory;
+  threads = count;
+  return made;
+}
+
 /** The program with threads where there is shared memory, else the one without. */
 async function load() {
-  threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency || 1, mostThreads) : 1;
-  if (threads > 1)
+  const count = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency || 1, mostThreads) : 1;
+  if (count > 1)
     try {
-      memory = new WebAssembly.Memory({ ...pages, shared: true });
-      return await (await import("./selkie_threads.js")).default({ wasmMemory: memory, threads });
+      return await loadThreads(count);
     } catch (error) {
       console.warn(`one thread: ${error.message}`);
     }
-  memory = null;
-  threads = 1;
   return (await import("./selkie.js")).default();
 }
 

@@ -35,6 +35,8 @@ const drain = () => {
   }
 };
 
+call("studio_wasm_start", null, ["number"], [threads]);
+while (call("studio_wasm_started", "number") < threads) await new Promise((done) => setTimeout(done, 5));
 call("studio_wasm_open", "number", ["number"], [threads]);
 module.FS.writeFile("/scene.json", readFileSync(scene, "utf8"));
 call("studio_wasm_add_scene", "number", ["string", "string"], ["scene", "/scene.json"]);

@@ -17,7 +17,7 @@ file(COPY ${json_headers} DESTINATION ${CMAKE_BINARY_DIR}/generated/json-c)
 configure_file(${json}/json.h.cmakein ${CMAKE_BINARY_DIR}/generated/json-c/json.h @ONLY)
 add_library(json STATIC ${json_sources})
 target_include_directories(json PRIVATE ${CMAKE_BINARY_DIR}/generated/json-c ${json})
-target_compile_options(json PRIVATE -O2 -w -matomics -mbulk-memory)
+target_compile_options(json PRIVATE -Os -w -matomics -mbulk-memory)
 
 # Double precision as in Debian's package; no threads, and no meshes: 2D bodies have outlines.
 set(ode ${SELKIE_WEB_SOURCES}/ode)
@@ -38,4 +38,4 @@ target_include_directories(ode PRIVATE ${CMAKE_BINARY_DIR}/generated/ode_config 
   ${ode}/include ${ode}/ode/src ${ode}/ou/include)
 target_compile_definitions(ode PRIVATE __linux__ dNODEBUG dTHREADING_INTF_DISABLED dOU_ENABLED
   _OU_NAMESPACE=odeou _OU_FEATURE_SET=_OU_FEATURE_SET_BASICS _OU_TARGET_OS=_OU_TARGET_OS_GENUNIX)
-target_compile_options(ode PRIVATE -O2 -w -fno-exceptions -fno-rtti -matomics -mbulk-memory)
+target_compile_options(ode PRIVATE -Os -w -fno-exceptions -fno-rtti -matomics -mbulk-memory)

@@ -60,7 +60,8 @@ static PER_THREAD place here, outer[DEEPEST];
 static PER_THREAD int depth, next_threads, usual_threads; /* 0: not chosen */
 static team everyone;
 static event orders[MOST_THREADS]; /* regions that each thread is to work in */
-static int available = 1, started = 1, most_used = 1;
+static _Atomic int started = 1;
+static int available = 1, most_used = 1;
 
 /* --- Threads --- */
 
@@ -75,6 +76,7 @@ static void work(team *team, int number)
 static void *wait_for_work(void *context)
 {
     const int number = (int)(intptr_t)context;
+    atomic_fetch_add(&started, 1);
     for (uint32_t seen = 0;; seen++) {
         wait_while(&orders[number], seen);
         work(&everyone, number);
@@ -84,34 +86,38 @@ static void *wait_for_work(void *context)
     return NULL;
 }
 
-/* At the first region: the workers of the page's pool are ready then. */
-static void start_threads(void)
+void web_threads_start(int threads)
 {
     enum { stack_bytes = 2 << 20 };
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, stack_bytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    for (pthread_t thread; started < available; started++)
-        if (pthread_create(&thread, &attributes, wait_for_work, (void *)(intptr_t)started)) {
-            available = started;
+    pthread_t thread;
+    for (int number = 1; number < threads && number < MOST_THREADS; number++)
+        if (pthread_create(&thread, &attributes, wait_for_work, (void *)(intptr_t)number))
             break;
-        }
     pthread_attr_destroy(&attributes);
 }
 
 #else
 
-static void start_threads(void)
+void web_threads_start(int threads)
 {
-    available = 1;
+    (void)threads;
 }
 
 #endif
 
-void web_threads_set(int threads)
+int web_threads_started(void)
 {
-    available = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    return atomic_load(&started);
+}
+
+void web_threads_use(int threads)
+{
+    const int most = web_threads_started();
+    available = threads < 1 ? 1 : threads > most ? most : threads;
 }
 
 int web_threads_used(void)
@@ -165,8 +171,6 @@ static int threads_of_region(void)
     next_threads = 0;
     if (here.is_inside || threads <= 1)
         return 1;
-    if (started < available)
-        start_threads();
     return threads < available ? threads : available;
 }
 

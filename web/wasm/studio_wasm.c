@@ -26,13 +26,24 @@ static void stay(void *context)
     (void)context;
 }
 
-/* `threads`: the caller's, and those of the pool that it has started. */
+/* Starts threads, the caller's among them; the caller must return to its browser until they are there. */
+EMSCRIPTEN_KEEPALIVE void studio_wasm_start(int threads)
+{
+    web_threads_start(threads);
+}
+
+EMSCRIPTEN_KEEPALIVE int studio_wasm_started(void)
+{
+    return web_threads_started();
+}
+
+/* `threads`: as many as have started, or 1. */
 EMSCRIPTEN_KEEPALIVE int studio_wasm_open(int threads)
 {
     if (studio_exchange_open(&exchange))
         return -1;
     exchange.wake = stay;
-    web_threads_set(threads);
+    web_threads_use(threads);
     simulation = studio_simulation_open(&exchange, &(studio_simulation_options){.scenes = &scenes, .threads = threads});
     return simulation ? 0 : -1;
 }
