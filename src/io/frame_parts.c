@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "defs/heat.h"
 
-/* The name of a material as that of a folder. */
+/* The name of a material as that of a folder; other letters than those of file names become "_". */
 static void folder_name(const selkie_scene *scene, int material, int is_frozen, char name[64])
 {
     const char *own = material < scene->material_count ? scene->materials[material].name : NULL;
@@ -19,6 +19,19 @@ static void folder_name(const selkie_scene *scene, int material, int is_frozen, 
         strcat(name, "_frozen");
 }
 
+/* Materials whose folders would have one name: later ones get a number. */
+static void number_name(const sk_frame_part *parts, int count, char name[64])
+{
+    const int length = (int)strlen(name) < 59 ? (int)strlen(name) : 59;
+    char plain[64];
+    snprintf(plain, sizeof plain, "%.*s", length, name);
+    for (int n = 0, number = 2; n < count; n++)
+        if (!strcmp(parts[n].name, name)) {
+            snprintf(name, 64, "%.59s_%d", plain, number++);
+            n = -1; /* the new name may stand before */
+        }
+}
+
 int sk_scene_parts(const selkie_scene *scene, sk_frame_part parts[SK_MOST_PARTS])
 {
     const int materials = scene->material_count ? scene->material_count : 1, melts = sk_scene_melts(scene);
@@ -27,9 +40,10 @@ int sk_scene_parts(const selkie_scene *scene, sk_frame_part parts[SK_MOST_PARTS]
         const int kind = scene->material_count ? (int)scene->materials[m].kind : (int)SELKIE_MATERIAL_LIQUID;
         for (int frozen = 0; frozen <= (melts && kind == (int)SELKIE_MATERIAL_LIQUID) && count < SK_MOST_PARTS;
              frozen++) {
-            sk_frame_part *part = &parts[count++];
+            sk_frame_part *part = &parts[count];
             *part = (sk_frame_part){.material = m, .is_frozen = frozen, .melts = melts};
             folder_name(scene, m, frozen, part->name);
+            number_name(parts, count++, part->name);
         }
     }
     return count;

@@ -53,7 +53,7 @@ typedef struct newton {
 
 /* --- A' --- */
 
-/* (A x) of a cell; `at` is its place in the block. */
+/* (A x) of a cell; `c` is its place in the block. */
 static double row_of(const sk_poisson_system *system, const float *x, int block, int c)
 {
     static const int stride[3] = {1, SK_BLOCK_N, SK_BLOCK_N * SK_BLOCK_N};
@@ -336,7 +336,7 @@ selkie_code SK_DIM(sk_bounded_solve_modes)(sk_bounded_solver *solver, const sk_b
         since = residual < 0.9 * best ? 0 : since + 1;
         best = residual < best ? residual : best;
         if (since > 2 * PATIENCE)
-            break; /* as near as single precision comes */
+            break; /* no progress: single precision comes no nearer */
         if (!n.is_careful && since > PATIENCE) {
             n.is_careful = 1;
             stay_above(&n);

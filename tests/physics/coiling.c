@@ -235,8 +235,8 @@ static double exponent_of(const int list[3], const double quantity[3])
     return top / bottom;
 }
 
-/* All threads run before any figure is judged. The exponents come from a range of two or three in flow and viscosity:
- * 10 % in a rate are 0.15 in an exponent. */
+/* All threads run before any figure is judged. The exponents come from a range of two in flow and four in
+ * viscosity: 10 % in a rate are 0.15 in the exponent of the flow. */
 static void coils_by_itself(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest quick[] = {cmocka_unit_test(goes_on)}, whole[] = {cmocka_unit_test(coils_by_itself)};
     const int is_long = argc > 1 && strcmp(argv[1], "long") == 0;
     if (is_long && argc > 2)
-        measure_thread((int)strtol(argv[2], NULL, 10) % THREADS);
+        measure_thread((int)(strtoul(argv[2], NULL, 10) % THREADS));
     else if (is_long)
         return cmocka_run_group_tests(whole, NULL, NULL);
     else

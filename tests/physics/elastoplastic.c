@@ -332,6 +332,7 @@ static double deposit_end(const selkie_world *world, double width, double volume
         height[(int)(particle_of(&position, p)[0] / width)] += volume / (double)count / width;
     while (height[column] >= thickness)
         column++;
+    assert_true(column > 0);
     const double before = height[column - 1], behind = height[column];
     return (column - 0.5 + (before - thickness) / (before - behind)) * width;
 }

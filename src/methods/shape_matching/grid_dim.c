@@ -57,8 +57,8 @@ selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 
 /* --- The mixture --- */
 
-/* Lightness of the materials of bodies at a face. All faces of a body have that of its material; between bodies the
- * mean by mass counts, which the transfer gives. */
+/* The mixture at the faces of a block. All faces of a body have the lightness of its material; between bodies the mean
+ * by mass counts, which the transfer gives. */
 static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
