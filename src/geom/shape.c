@@ -276,13 +276,13 @@ static selkie_code make_union(const selkie_shape *def, const char *what, making 
                               selkie_error *error)
 {
     if (def->child_count <= 0 || !def->children)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.children: a union needs at least one shape", what);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.shapes: a union needs at least one shape", what);
     if (context->depth >= union_depth_limit)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.children: unions nested more than %d deep", what,
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.shapes: unions nested more than %d deep", what,
                        union_depth_limit);
     shape->children = sk_allocate_zeroed(shape->memory, sizeof(sk_shape *) * (size_t)def->child_count);
     if (!shape->children)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s.children: no memory for %d shapes", what, def->child_count);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s.shapes: no memory for %d shapes", what, def->child_count);
     context->depth++;
     for (int i = 0; i < def->child_count; i++) {
         char child_name[256];

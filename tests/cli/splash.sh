@@ -55,6 +55,7 @@ done
 check "the model of these samples" "$selkie" splash add dam --model model_1/model.safetensors --force -q
 
 expect "too many samples" 2 'at most 1000' splash add dam --samples 1001
+expect "an option of another verb" 2 'splash add: --steps has no effect: it is for train' splash add dam --steps 5
 expect "no folder" 2 'folder of a run' splash add
 expect "no samples" 2 'data.safetensors' splash train nowhere --out model_3
 expect "scales that are none" 2 'scales' splash data --scales 1,x --out other

@@ -267,7 +267,7 @@ static void bad_primitives_are_refused(void **state)
     expect_failure(&empty, 3, "at least one shape");
     selkie_shape bad_part[2] = {box_def(), sphere},
                  bad_union = {.kind = SELKIE_SHAPE_UNION, .child_count = 2, .children = bad_part};
-    expect_failure(&bad_union, 3, "liquids[0].shape.children[1].radius");
+    expect_failure(&bad_union, 3, "liquids[0].shape.shapes[1].radius");
     selkie_shape nothing = {.kind = (selkie_shape_kind)42};
     expect_failure(&nothing, 3, "42 is no kind of shape");
     selkie_shape nested[100];

@@ -158,6 +158,37 @@ static const option_spec splash_options[] = {
 _Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_count, "an option for each index");
 _Static_assert((int)splash_option_count <= (int)MAX_OPTIONS, "room for each value");
 
+/* Verbs that take an option; options for all verbs have no row. */
+enum { for_data = 1, for_train = 2, for_add = 4 };
+static const int verbs_of[splash_option_count] = {
+    [splash_dimension] = for_data,   [splash_out] = for_data | for_train,
+    [splash_runs] = for_data,        [splash_ratio] = for_data,
+    [splash_keep] = for_data,        [splash_scales] = for_data,
+    [splash_seconds] = for_data,     [splash_setup_option] = for_data,
+    [splash_template] = for_data,    [splash_recipe] = for_train,
+    [splash_steps] = for_train,      [splash_batch] = for_train,
+    [splash_width] = for_train,      [splash_samples_option] = for_train | for_add,
+    [splash_model_option] = for_add, [splash_rate] = for_add,
+    [splash_threshold] = for_add,    [splash_force] = for_add,
+};
+
+/* An option of another verb would have no effect. */
+static int check_verb(const char *verb, const option_value *values)
+{
+    int own = 0;
+    for (int v = 0; verbs[v]; v++)
+        own |= strcmp(verb, verbs[v]) == 0 ? 1 << v : 0;
+    if (!own)
+        return complain("splash: %s is not known: must be data, train or add", verb);
+    for (int n = 0; n < splash_option_count; n++)
+        if (values[n].given && verbs_of[n] && !(verbs_of[n] & own))
+            return complain("splash %s: --%s has no effect: it is for %s%s%s", verb, splash_options[n].name,
+                            verbs_of[n] & for_data ? "data" : "",
+                            verbs_of[n] & for_train ? (verbs_of[n] & for_data ? " and train" : "train") : "",
+                            verbs_of[n] & for_add ? (verbs_of[n] & for_train ? " and add" : "add") : "");
+    return 0;
+}
+
 /* Numbers separated by commas. Returns how many, 0 if the text holds anything else. */
 static int read_scales(const char *text, double scales[8])
 {
@@ -215,6 +246,9 @@ static int run_splash(const tool_arguments *arguments)
     const char *verb = arguments->operands[0];
     const int threads = values[splash_threads].given ? (int)values[splash_threads].integer : omp_get_max_threads();
     const uint64_t seed = values[splash_seed].given ? (uint64_t)values[splash_seed].integer : 1;
+    const int wrong = check_verb(verb, values);
+    if (wrong)
+        return wrong;
     if (strcmp(verb, "add") == 0) {
         if (values[splash_samples_option].given && values[splash_samples_option].integer > 1000)
             return complain("splash add: --samples %lld: must be at most 1000",
