@@ -286,7 +286,7 @@ static selkie_code make_union(const selkie_shape *def, const char *what, making 
     context->depth++;
     for (int i = 0; i < def->child_count; i++) {
         char child_name[256];
-        snprintf(child_name, sizeof child_name, "%.200s.children[%d]", what, i);
+        snprintf(child_name, sizeof child_name, "%.200s.shapes[%d]", what, i);
         SK_TRY(make_shape(&def->children[i], child_name, context, &shape->children[i], error));
         shape->child_count = i + 1;
     }
