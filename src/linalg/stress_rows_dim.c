@@ -362,14 +362,14 @@ static selkie_code number_level(sk_stress_level *level, numbering *scratch, cons
 
 /* The numbers of a block's faces and those around it, and where the neighbours of a face are among them. */
 typedef struct number_tiles {
-    int32_t numbers[SELKIE_DIM][TILE_VALUES];
+    int32_t numbers[SELKIE_DIM * TILE_VALUES];     /* a tile for each axis */
     int offsets[SELKIE_DIM][SK_STRESS_NEIGHBOURS]; /* in `numbers`, of the neighbours of a face across each axis */
 } number_tiles;
 
 static void load_numbers(const sk_stress_level *level, int block, number_tiles *tiles)
 {
     for (int a = 0; a < SELKIE_DIM; a++) {
-        load_tile(level->neighbours, block, level->index[a], tiles->numbers[a]);
+        load_tile(level->neighbours, block, level->index[a], tiles->numbers + a * TILE_VALUES);
         for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
             int offset[3];
             sk_stress_offset(a, m, offset);
@@ -381,7 +381,7 @@ static void load_numbers(const sk_stress_level *level, int block, number_tiles *
 
 static inline int32_t neighbour_number(const number_tiles *tiles, int place, int a, int m)
 {
-    return tiles->numbers[0][place + tiles->offsets[a][m]];
+    return tiles->numbers[place + tiles->offsets[a][m]];
 }
 
 /* The columns of a group from its first face. The first of a neighbour's half row may lie beyond the row: the others
