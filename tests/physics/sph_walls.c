@@ -2,9 +2,7 @@
  */
 #include <unistd.h>
 
-#include "physics.h"
-
-static selkie_body_def bodies[4];
+#include "bodies.h"
 
 static void sph_tank(test_scene *t, int dimension, double x, double y, double z, double spacing)
 {
@@ -12,23 +10,6 @@ static void sph_tank(test_scene *t, int dimension, double x, double y, double z,
     selkie_scene_set_method(&t->scene, SELKIE_METHOD_SPH);
     t->scene.time.cfl = 0.0;
     t->scene.sph.density_error = 5e-4;
-    t->scene.bodies = bodies;
-}
-
-static selkie_body_def *add_body(test_scene *t, selkie_shape shape, double density)
-{
-    selkie_body_def *body = &bodies[t->scene.body_count++];
-    selkie_body_defaults(body);
-    body->shape = shape;
-    body->density = density;
-    return body;
-}
-
-static selkie_body_state body_of(const selkie_world *world, int index)
-{
-    selkie_body_state state;
-    assert_int_equal(selkie_world_body(world, index, &state), SELKIE_OK);
-    return state;
 }
 
 /* A box that is full of liquid on its lattice: the walls look like more of it, so that nothing moves. Where an

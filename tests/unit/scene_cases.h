@@ -12,39 +12,9 @@
 #include "selkie_config.h"
 #include "defs/text.h"
 #include "scene/read.h"
+#include "scratch_folder.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-
-/* A file in a folder of its own that goes away with the test program. */
-static char scratch[64];
-
-static inline const char *scratch_file(const char *name)
-{
-    static char path[2][512];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", scratch, name);
-    return path[turn];
-}
-
-static inline int make_scratch(void **state)
-{
-    (void)state;
-    snprintf(scratch, sizeof scratch, "/tmp/selkie_scene_XXXXXX");
-    return mkdtemp(scratch) ? 0 : -1;
-}
-
-static inline int remove_scratch(void **state)
-{
-    (void)state;
-    DIR *folder = opendir(scratch);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (entry->d_name[0] != '.')
-            unlink(scratch_file(entry->d_name));
-    if (folder)
-        closedir(folder);
-    return rmdir(scratch);
-}
 
 static inline char *read_text(const char *path, size_t *length)
 {

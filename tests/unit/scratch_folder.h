@@ -8,7 +8,7 @@
 
 static char root[64];
 
-static const char *in_root(const char *name)
+static inline const char *in_root(const char *name)
 {
     static char paths[8][256];
     static int next;
@@ -17,14 +17,14 @@ static const char *in_root(const char *name)
     return path;
 }
 
-static int make_root(void **state)
+static inline int make_root(void **state)
 {
     (void)state;
     strcpy(root, "/tmp/selkie_test_XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
 
-static int remove_root(void **state)
+static inline int remove_root(void **state)
 {
     (void)state;
     char command[128];

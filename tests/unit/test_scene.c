@@ -168,7 +168,7 @@ static void round_trip(const char *path)
     sk_path where;
     selkie_scene *scene = load(path), *copy, *again, *third;
     assert_true(scene->title[0] != 0);
-    const char *saved = scratch_file("saved.json");
+    const char *saved = in_root("saved.json");
     assert_int_equal(selkie_scene_save(scene, saved, &error), SELKIE_OK);
     again = load(saved);
     int meshes = 0;
@@ -183,8 +183,8 @@ static void round_trip(const char *path)
         }
     if (!meshes && !sk_scene_equal(scene, again, &where))
         fail_msg("%s: %s changed on its way through a file", path, where.text);
-    assert_int_equal(selkie_scene_save(again, scratch_file("saved_again.json"), &error), SELKIE_OK);
-    third = load(scratch_file("saved_again.json"));
+    assert_int_equal(selkie_scene_save(again, in_root("saved_again.json"), &error), SELKIE_OK);
+    third = load(in_root("saved_again.json"));
     assert_true(sk_scene_equal(again, third, &where));
     assert_int_equal(sk_scene_copy(scene, &copy, &error), SELKIE_OK);
     assert_true(sk_scene_equal(scene, copy, &where));
@@ -230,7 +230,7 @@ static void locale_does_not_matter(void **state)
     char *before = strdup(setlocale(LC_NUMERIC, NULL));
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "fr_FR.UTF-8")) {
         selkie_error error;
-        const char *override = "time.end=2.5", *path = scratch_file("locale.json");
+        const char *override = "time.end=2.5", *path = in_root("locale.json");
         selkie_scene *scene = parse(small, 1, &override);
         assert_true(scene->time.end == 2.5);
         assert_int_equal(selkie_scene_save(scene, path, &error), SELKIE_OK);
@@ -253,7 +253,7 @@ static void odd_text_round_trips(void **state)
     selkie_error error;
     const char *titles[] = {"a \"quoted\" \\ title", "\xe6\xb0\xb4 // no comment", "", long_text};
     for (int i = 0; i < COUNT(titles); i++) {
-        const char *path = scratch_file("odd.json");
+        const char *path = in_root("odd.json");
         scene->title = titles[i];
         scene->seed = UINT64_MAX - (uint64_t)i;
         assert_int_equal(selkie_scene_save(scene, path, &error), SELKIE_OK);
@@ -368,5 +368,5 @@ int main(void)
         cmocka_unit_test(odd_text_round_trips),
 #endif
     };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -390,5 +390,5 @@ int main(void)
         cmocka_unit_test(set_parts),
         cmocka_unit_test(damaged_scenes),
     };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

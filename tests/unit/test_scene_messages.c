@@ -387,15 +387,15 @@ static void bad_files(void **state)
     assert_null(scene);
     assert_int_equal(selkie_scene_load("", 0, NULL, &scene, &error), SELKIE_ERROR_FILE);
     assert_non_null(strstr(error.message, "is empty"));
-    assert_int_equal(selkie_scene_load(scratch, 0, NULL, &scene, &error), SELKIE_ERROR_FILE);
+    assert_int_equal(selkie_scene_load(root, 0, NULL, &scene, &error), SELKIE_ERROR_FILE);
     assert_non_null(strstr(error.message, "is a folder: a scene file (.json) was expected"));
-    const char *path = scratch_file("empty.json");
+    const char *path = in_root("empty.json");
     write_text(path, "", 0);
     assert_int_equal(selkie_scene_load(path, 0, NULL, &scene, &error), SELKIE_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "is empty: a scene {...} was expected"));
     assert_int_equal(selkie_scene_load("/dev/zero", 0, NULL, &scene, &error), SELKIE_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "is larger than 64 MiB"));
-    path = scratch_file("closed.json");
+    path = in_root("closed.json");
     write_text(path, small, strlen(small));
     assert_int_equal(chmod(path, 0), 0);
     if (geteuid() != 0) { /* root reads everything */
@@ -406,7 +406,7 @@ static void bad_files(void **state)
     assert_int_equal(selkie_scene_save(scene, "/nowhere/x.json", &error), SELKIE_ERROR_FILE);
     assert_non_null(strstr(error.message, "/nowhere/x.json"));
     scene->time.fps = NAN;
-    assert_int_equal(selkie_scene_save(scene, scratch_file("x.json"), &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(selkie_scene_save(scene, in_root("x.json"), &error), SELKIE_ERROR_INPUT);
     assert_string_equal(error.message, "time.fps: nan is out of range: must be above 0 and at most 1000000 1/s");
     selkie_scene_free(scene);
 }
@@ -456,5 +456,5 @@ int main(void)
         cmocka_unit_test(bad_files),
         cmocka_unit_test(sph_says_what_is_wrong),
     };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }
