@@ -157,7 +157,7 @@ static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *wh
     return SELKIE_OK;
 }
 
-/* One surface tension a material: its own or the scene's. Unilateral incompressibility has none. */
+/* One surface tension a material: its own or the scene's. */
 static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
@@ -176,11 +176,6 @@ static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selk
             return fail_at(where, "materials", m, "surface_tension", error,
                            "%g N/m stands beside the scene's surface_tension, %g: give one of them",
                            scene->materials[m].surface_tension, scene->surface_tension);
-    if (sk_scene_surface_tension(scene) > 0.0 && scene->discretization == SELKIE_DISCRETIZATION_GRID &&
-        scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
-        return fail_at(where, "incompressibility", -1, "", error,
-                       "\"unilateral\" has no surface tension (%g N/m): must be \"bilateral\" beside it",
-                       sk_scene_surface_tension(scene));
     return SELKIE_OK;
 }
 

@@ -187,6 +187,28 @@ static void coefficients(const surroundings *around, const uic_problem *problem,
     }
 }
 
+/* Pressure of surface tension (m/s) on the lower face across axis d of the cell at `offset` from a cell. */
+static float capillary_at(const sk_step *step, sk_plain_cell cell, const int offset[3], int d)
+{
+    const sk_plain_cell beside = sk_plain_beside(&step->grid, cell, offset);
+    const size_t above = sk_plain_index(beside), below = sk_plain_index(sk_plain_next(&step->grid, beside, d, -1));
+    const float *full = step->grid.fields[step->full_cells], *pressure = step->grid.fields[step->capillary];
+    return sk_uic_capillary(full[below] >= 0.0f, full[above] >= 0.0f, pressure[below], pressure[above]);
+}
+
+/* What surface tension adds to the right side of a cell's row. */
+static float capillary_excess(const sk_step *step, sk_plain_cell cell, const float faces[2 * SELKIE_DIM])
+{
+    float sum = 0.0f;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        offset[side / 2] = side % 2;
+        const float push = faces[side] * capillary_at(step, cell, offset, side / 2);
+        sum += side % 2 ? -push : push;
+    }
+    return (float)(step->dt / step->grid.cell_size) * sum;
+}
+
 static float velocity_at(const sk_grid *grid, sk_plain_cell cell, const int offset[3], int d)
 {
     return grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(sk_plain_beside(grid, cell, offset))];
@@ -251,7 +273,8 @@ void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_proble
         coefficients(&around, problem, cell, rooms, faces);
         const float open = sk_uic_diagonal(faces);
         const float diagonal = takes_part(&around, problem, cell, room, open) ? open : 0.0f;
-        const float excess = row_excess(&around, problem, cell, room, rooms);
+        float excess = row_excess(&around, problem, cell, room, rooms);
+        excess += problem->has_tension ? capillary_excess(step, cell, faces) : 0.0f;
         grid->fields[SK_FIELD_DIAGONAL][index] = diagonal;
         grid->fields[SK_FIELD_RIGHT_SIDE][index] = diagonal > 0.0f ? excess : 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -418,7 +441,9 @@ static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int
     below[d] = -1;
     float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
     const float room = face_room(around, cell, here, d), light = scale * lightness_at(step, cell, d),
-                low = light * potential_at(around, cell, below), high = light * potential_at(around, cell, here);
+                high = light * potential_at(around, cell, here);
+    float low = light * potential_at(around, cell, below);
+    low += step->capillary ? lightness_at(step, cell, d) * capillary_at(step, cell, here, d) : 0.0f;
     if (sk_uic_bounds_flow(step)) {
         float mass, solved;
         face_masses(around, cell, here, d, room, &mass, &solved);
