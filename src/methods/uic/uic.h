@@ -32,7 +32,7 @@ typedef struct sk_uic_state {
 
 static inline float *sk_uic_spare_of(const sk_step *step)
 {
-    const sk_uic_state *state = sk_step_state(step, &sk_method_uic);
+    const sk_uic_state *state = (const sk_uic_state *)sk_step_state(step, &sk_method_uic);
     return step->grid.fields[state->spare];
 }
 
