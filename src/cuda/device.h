@@ -340,13 +340,15 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
  * A kernel may start before its predecessors in the graph are done. SK_CUDA_WAIT waits for them. The first thread block
  * of a kernel waits on all its paths, so that the kernel is not done before them; others may return if they have
  * nothing to do. Before the wait a kernel may only read what no kernel of the same graph writes: iterations of the
- * solver read the matrix. */
+ * solver read the matrix. SK_LAUNCH_AFTER starts a kernel when all before it are done; those after it may read what
+ * they wrote. */
 #ifdef SK_CUDA_EMULATED
 #define SK_CUDA_WAIT() ((void)0)
 #define SK_CUDA_LET_NEXT_START() ((void)0)
 #define SK_CUDA_TEAM_BARRIER(team, threads) __syncthreads()
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
     ((void)(cuda), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
+#define SK_LAUNCH_AFTER SK_LAUNCH
 #define SK_LAUNCH_SIMPLE(cuda, kernel, blocks, threads, ...)                                                           \
     ((void)(cuda), sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #else
@@ -362,8 +364,8 @@ static inline int sk_cuda_times_kernels(const sk_cuda *cuda)
 }
 
 template <typename... Parameters, typename... Arguments>
-static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel)(Parameters...), int blocks,
-                                  int threads, Arguments... arguments)
+static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps, void (*kernel)(Parameters...),
+                                  int blocks, int threads, Arguments... arguments)
 {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute overlap = {};
@@ -373,7 +375,7 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel
     config.blockDim.x = (unsigned)threads;
     config.stream = cuda->stream;
     config.attrs = &overlap;
-    config.numAttrs = sk_cuda_times_kernels(cuda) ? 0 : 1;
+    config.numAttrs = sk_cuda_times_kernels(cuda) || !overlaps ? 0 : 1;
     if (sk_cuda_times_kernels(cuda))
         sk_cuda_profile_begin(cuda);
     cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
@@ -381,7 +383,9 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel
         sk_cuda_profile_end(cuda, name);
 }
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
-    sk_cuda_launch(cuda, #kernel, kernel, blocks, threads, __VA_ARGS__)
+    sk_cuda_launch(cuda, #kernel, 1, kernel, blocks, threads, __VA_ARGS__)
+#define SK_LAUNCH_AFTER(cuda, kernel, blocks, threads, ...)                                                            \
+    sk_cuda_launch(cuda, #kernel, 0, kernel, blocks, threads, __VA_ARGS__)
 #define SK_LAUNCH_SIMPLE SK_LAUNCH
 #endif
 

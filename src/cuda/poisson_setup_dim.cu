@@ -569,7 +569,8 @@ void SK_DIM(sk_cuda_coarsen_part)(sk_cuda *cuda, int root)
               cuda->bounded, root);
     for (int depth = root + 1; depth < tail; depth++)
         SK_LAUNCH(cuda, coarsen_part, 2 * launch_width(cuda, depth), CELLS, cuda->bounded, cuda->data, depth);
-    SK_LAUNCH(cuda, coarsen_part_tail, 1, CELLS, cuda->bounded, cuda->data, root, tail);
+    /* Cycles read the levels above the tail before they wait. */
+    SK_LAUNCH_AFTER(cuda, coarsen_part_tail, 1, CELLS, cuda->bounded, cuda->data, root, tail);
 }
 
 /* --- Launches --- */
