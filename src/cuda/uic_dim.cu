@@ -206,10 +206,11 @@ SK_DEVICE void add_weights(const sk_grid *grid, int block, const int corner[3], 
     }
     if (!reached_cell(grid, block, from_corner).slot)
         return; /* a cell without a block has no particles */
-    for (int n = 0; n < SK_AROUND; n++) {
-        int offset[3], place = 0, pitch = 1, inside = 1;
-        sk_plain_offset(n, offset);
+    for (int n = 0; n < SK_CORNERS; n++) {
+        /* Along each axis the centre of the cell itself has a weight, and the nearer one beside it. */
+        int offset[3] = {0, 0, 0}, place = 0, pitch = 1, inside = 1;
         for (int d = 0; d < SELKIE_DIM; d++) {
+            offset[d] = !(n >> d & 1) ? 0 : fraction[d] < 0.5f ? 1 : -1;
             const int along = from_corner[d] - offset[d] + SK_PREDICT_REACH;
             inside &= along >= 0 && along < REACHED_SIDE;
             place += along * pitch;
@@ -250,7 +251,12 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         if (shifted)
             load_known_tile(grid, block, SK_FIELD_SHIFT_X, shift);
         __syncthreads();
-        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
+        /* The threads of a warp take particles far apart: those of one cell would add to the same sums. */
+        const uint32_t lanes = blockDim.x, run = (last - first + lanes - 1) / lanes;
+        for (uint32_t n = 0; n < run; n++) {
+            const uint32_t p = first + threadIdx.x * run + n;
+            if (p >= last)
+                break;
             const float4 half = *(const float4 *)(const void *)&step->particles.records[p];
             const float x[3] = {half.x, half.y, half.z};
             float fraction[3] = {0.0f, 0.0f, 0.0f}, coordinate[3] = {0.0f, 0.0f, 0.0f};
