@@ -157,7 +157,7 @@ static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *wh
     return SELKIE_OK;
 }
 
-/* One surface tension a material: its own or the scene's. Unilateral incompressibility has none. */
+/* One surface tension a material: its own or the scene's. */
 static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
@@ -176,11 +176,6 @@ static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selk
             return fail_at(where, "materials", m, "surface_tension", error,
                            "%g N/m stands beside the scene's surface_tension, %g: give one of them",
                            scene->materials[m].surface_tension, scene->surface_tension);
-    if (sk_scene_surface_tension(scene) > 0.0 && scene->discretization == SELKIE_DISCRETIZATION_GRID &&
-        scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
-        return fail_at(where, "incompressibility", -1, "", error,
-                       "\"unilateral\" has no surface tension (%g N/m): must be \"bilateral\" beside it",
-                       sk_scene_surface_tension(scene));
     return SELKIE_OK;
 }
 
@@ -397,6 +392,26 @@ static int reduced_note(const selkie_scene *scene, int *index, char *buffer, siz
     return 0;
 }
 
+/* Keys of splashes without a model. `selkie splash add` reads the other two. */
+static int splash_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const selkie_splash_def *s = &scene->splash;
+    const struct {
+        const char *key;
+        int given;
+    } rows[] = {{"sampling", s->sampling != SELKIE_SPLASH_HAZARD},
+                {"rate", s->rate != 1.0},
+                {"threshold", s->threshold > 0.0},
+                {"look_ahead", !s->look_ahead}};
+    const int has_model = scene->splashes && scene->splashes[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!has_model && rows[i].given && (*index)-- == 0) {
+            snprintf(buffer, size, "splash.%s: has no effect without \"splashes\"", rows[i].key);
+            return 1;
+        }
+    return 0;
+}
+
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
@@ -406,7 +421,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
         seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
-        picture_note(scene, &index, buffer, size))
+        picture_note(scene, &index, buffer, size) || splash_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];
