@@ -402,9 +402,9 @@ static int correct_softly(const solve_work *w, int max_iterations, double enough
     int iterations = 0;
     for (double before = INFINITY; iterations<max_iterations && * norm> enough && *norm < 0.1 * before;) {
         before = *norm;
-        /* Half of what is needed: the iteration does not know the size of the residual itself. */
+        /* Less than what is needed: the iteration does not know the size of the residual itself. */
         iterations +=
-            SK_DIM(sk_stress_soften)(w, *scale, fmax(0.5 * enough / before, 1e-5), max_iterations - iterations);
+            SK_DIM(sk_stress_soften)(w, *scale, fmax(0.7 * enough / before, 1e-5), max_iterations - iterations);
         multiply(w, v->p, v->q);
         *scale = before;
         *norm = advance(w, 1.0, v->p, v->x, before);

@@ -96,6 +96,7 @@ enum { CLASS_GROUP, CLASS_ODD_GROUP, CLASS_SINGLE, CLASS_UNEVEN, CLASSES };
 /* Half rows: the cells of a block's row along x with even x, then those with odd x. */
 enum { HALF_ROWS = SK_BLOCK_CELLS / SK_STRESS_GROUP };
 typedef enum half_row {
+    HALF_NONE,    /* no face is an unknown */
     HALF_PARTIAL, /* some faces are no unknowns */
     HALF_UNEVEN,  /* all are uneven rows */
     HALF_FULL,    /* all are unknowns */
@@ -122,6 +123,24 @@ static inline int half_row_of(int c)
     return 2 * (c >> SK_BLOCK_LOG) + (c & 1);
 }
 
+/* Have the faces of a block's row along x neither mass nor stress? */
+static int is_empty_row(const sk_stress_level *level, const weight_tiles *tiles, size_t here, int place, int a)
+{
+    float sum = 0.0f;
+    for (int n = 0; n < SK_BLOCK_N; n++) {
+        const int now = place + n, before = now - tile_step[a];
+        float weight = level->mass[a][here + (size_t)n] + tiles->normal[a][before] + tiles->normal[a][now];
+        weight += tiles->bulk ? tiles->bulk[before] + tiles->bulk[now] : 0.0f;
+        for (int m = 0; m < SK_STRESS_ACROSS; m++) {
+            const int b = sk_stress_axis(a, m);
+            const float *shear = tiles->shear[sk_stress_edge(a, b)];
+            weight += shear[now] + shear[now + tile_step[b]];
+        }
+        sum = weight > sum ? weight : sum;
+    }
+    return !(sum > 0.0f);
+}
+
 /* Marks the unknowns of a block. `first` gets the weights of the first even one of each component; without mass and
  * normal weight if there is none. */
 static void find_unknowns(const sk_stress_level *level, int block, sk_stress_weights first[SELKIE_DIM])
@@ -136,6 +155,12 @@ static void find_unknowns(const sk_stress_level *level, int block, sk_stress_wei
             float coefficient[SK_STRESS_NEIGHBOURS];
             int at[3];
             sk_stress_cell(c, at);
+            if (c % SK_BLOCK_N == 0 && is_empty_row(level, &tiles, here, tile_place(at), a)) {
+                for (int n = 0; n < SK_BLOCK_N; n++)
+                    level->index[a][here + (size_t)n] = MARK_NONE;
+                c += SK_BLOCK_N - 1;
+                continue;
+            }
             level->index[a][here] = MARK_NONE;
             if (level->fixed[a][here] || sk_stress_is_copy(level, here))
                 continue;
@@ -184,7 +209,10 @@ static void look_at_half_rows(const sk_stress_level *level, int block, uint8_t h
             uneven[half_row_of(c)] += *mark == MARK_UNEVEN;
         }
         for (int h = 0; h < HALF_ROWS; h++)
-            half[a][h] = even[h] + uneven[h] < SK_STRESS_GROUP ? HALF_PARTIAL : even[h] ? HALF_FULL : HALF_UNEVEN;
+            half[a][h] = even[h] + uneven[h] == 0                ? HALF_NONE
+                         : even[h] + uneven[h] < SK_STRESS_GROUP ? HALF_PARTIAL
+                         : even[h]                               ? HALF_FULL
+                                                                 : HALF_UNEVEN;
     }
 }
 
@@ -201,8 +229,9 @@ static void find_groups(const sk_stress_level *level, int block, const numbering
             other[1] += at[1];
             other[2] += at[2];
             const size_t place = sk_stress_place(level->neighbours, block, other);
-            whole = n->half[place / SK_BLOCK_CELLS][sk_stress_component(a, m)]
-                           [half_row_of((int)(place % SK_BLOCK_CELLS))] != HALF_PARTIAL;
+            whole =
+                n->half[place / SK_BLOCK_CELLS][sk_stress_component(a, m)][half_row_of((int)(place % SK_BLOCK_CELLS))] >
+                HALF_PARTIAL;
         }
         n->grouped[block][a][h] = whole ? HALF_GROUP : n->half[block][a][h];
     }
@@ -227,6 +256,13 @@ static int class_of(const numbering *n, int block, int c, int a, int mark)
     return half == HALF_FULL || mark == MARK_UNEVEN ? CLASS_UNEVEN : CLASS_SINGLE;
 }
 
+/* Does a row of a block along x begin with cell c, and has it no unknowns? */
+static inline int skips_row(const numbering *n, int block, int c, int a)
+{
+    return c % SK_BLOCK_N == 0 && n->half[block][a][half_row_of(c)] == HALF_NONE &&
+           n->half[block][a][half_row_of(c + 1)] == HALF_NONE;
+}
+
 /* Counts the unknowns of a block by colour and class. */
 static void count_unknowns(const sk_stress_level *level, int block, const numbering *n)
 {
@@ -236,6 +272,7 @@ static void count_unknowns(const sk_stress_level *level, int block, const number
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const int32_t mark = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
             int at[3];
+            c += skips_row(n, block, c, a) ? SK_BLOCK_N - 1 : 0;
             if (mark == MARK_NONE)
                 continue;
             sk_stress_cell(c, at);
@@ -255,6 +292,12 @@ static void number_unknowns(const sk_stress_level *level, int block, const numbe
             int32_t *index = &level->index[a][here];
             const int32_t mark = *index;
             int at[3];
+            if (skips_row(n, block, c, a)) {
+                for (int i = 0; i < SK_BLOCK_N; i++)
+                    index[i] = level->count;
+                c += SK_BLOCK_N - 1;
+                continue;
+            }
             *index = level->count;
             n->own[a][here] = -1;
             if (mark == MARK_NONE)
@@ -318,7 +361,7 @@ static selkie_code number_level(sk_stress_level *level, numbering *scratch, cons
     SK_STRESS_TAKE(options->arena, n.first, level->block_count);
     SK_STRESS_TAKE(options->arena, n.half, level->block_count);
     SK_STRESS_TAKE(options->arena, n.grouped, level->block_count);
-    memset(n.half[0], HALF_PARTIAL, sizeof n.half[0]);
+    memset(n.half[0], HALF_NONE, sizeof n.half[0]);
     for (int a = 0; a < SELKIE_DIM; a++) {
         SK_STRESS_TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS);
         SK_STRESS_TAKE(options->arena, n.own[a], (size_t)level->block_count * SK_BLOCK_CELLS);
@@ -421,6 +464,10 @@ static void make_rows(const sk_stress_level *level, const numbering *n, int bloc
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
             const int32_t row = level->index[a][here], own = n->own[a][here];
+            if (skips_row(n, block, c, a)) {
+                c += SK_BLOCK_N - 1;
+                continue;
+            }
             if (row == level->count || sk_stress_is_copy(level, here))
                 continue;
             const sk_stress_colour *colour = &level->colour[row < level->colour[2 * a].last ? 2 * a : 2 * a + 1];
