@@ -33,7 +33,7 @@ typedef struct sk_elastic_group {
     fl stress[SK_SYMMETRIC];                 /* Pa    Kirchhoff's */
     fl equivalent;                           /* Pa    */
     fl energy, work;                         /* J/m3  */
-    fl wave_speed;                           /* m/s   */
+    fl wave_square;                          /* m2/s2 of the speed of waves */
 } sk_elastic_group;
 
 /* --- Lanes --- */
@@ -106,12 +106,25 @@ SK_LANES_INLINE fl sk_scaled_add(float scale, fl b, fl c)
 
 SK_LANES_INLINE fl sk_choose(sk_lane_mask mask, fl yes, fl no)
 {
+#if SK_LANES_COUNT == 8 && defined(__AVX__)
+    return (fl)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)mask);
+#else
     return (fl)((mask & (sk_lane_mask)yes) | (~mask & (sk_lane_mask)no));
+#endif
 }
 
+/* The second one where either is not a number, but on ARM, where it is the other. */
 SK_LANES_INLINE fl sk_larger(fl a, fl b)
 {
+#if SK_LANES_COUNT == 8 && defined(__AVX__)
+    return (fl)_mm256_max_ps((__m256)a, (__m256)b);
+#elif SK_LANES_COUNT == 4 && defined(__SSE__)
+    return (fl)_mm_max_ps((__m128)a, (__m128)b);
+#elif SK_LANES_COUNT == 4 && defined(__aarch64__)
+    return (fl)vmaxnmq_f32((float32x4_t)a, (float32x4_t)b);
+#else
     return sk_choose(a > b, a, b);
+#endif
 }
 
 SK_LANES_INLINE fl sk_absolute(fl a)
@@ -187,6 +200,20 @@ SK_LANES_INLINE fl sk_row_norm(const fl *a)
         fl sum = sk_absolute(a[sk_entry(i, 0)]);
         for (int k = 1; k < SELKIE_DIM; k++)
             sum += sk_absolute(a[sk_entry(i, k)]);
+        most = sk_larger(sum, most);
+    }
+    return most;
+}
+
+/* At least the largest eigenvalue, and 0. */
+SK_LANES_INLINE fl sk_largest_bound(const fl *a)
+{
+    fl most = fl_splat(0.0f);
+    for (int i = 0; i < SELKIE_DIM; i++) {
+        fl sum = a[sk_entry(i, i)];
+        for (int k = 0; k < SELKIE_DIM; k++)
+            if (k != i)
+                sum += sk_absolute(a[sk_entry(i, k)]);
         most = sk_larger(sum, most);
     }
     return most;
@@ -446,18 +473,16 @@ SK_LANES_INLINE void sk_lanes_corotated(const sk_elastic_material *material, con
 /* Equivalent stress and speed of waves. */
 SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, const fl *excess, sk_elastic_group *group)
 {
-    fl shape[SK_SYMMETRIC], b[SK_SYMMETRIC];
+    fl shape[SK_SYMMETRIC];
     const fl mean = sk_trace(group->stress) * (1.0f / SELKIE_DIM);
-    for (int n = 0; n < SK_SYMMETRIC; n++) {
+    for (int n = 0; n < SK_SYMMETRIC; n++)
         shape[n] = sk_is_diagonal(n) ? group->stress[n] - mean : group->stress[n];
-        b[n] = sk_is_diagonal(n) ? 1.0f + excess[n] : excess[n];
-    }
     group->equivalent = fl_sqrt(1.5f * sk_squares(shape));
-    group->wave_speed = fl_splat(material->wave_speed);
+    group->wave_square = fl_splat(material->wave_speed * material->wave_speed);
     if (material->law == SK_ELASTIC_HENCKY)
         return;
-    const fl square = sk_larger(sk_row_norm(b), fl_splat(1.0f));
-    group->wave_speed *= fl_sqrt(material->law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square);
+    const fl square = 1.0f + sk_largest_bound(excess);
+    group->wave_square *= material->law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square;
 }
 
 /* Plastic flow in a time dt (s), then stress. Returns 0, and changes nothing, if a point needs the kernels. */

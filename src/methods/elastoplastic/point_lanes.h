@@ -123,39 +123,52 @@ SK_LANES_INLINE f4 sk_lane_sums(fl a, fl b, fl c, fl d)
 #endif
 }
 
+#if SK_LANES_COUNT == 8
+/* sk_transpose of the first and of the last four lanes. */
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    const fl a = __builtin_shufflevector(r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const fl b = __builtin_shufflevector(r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const fl c = __builtin_shufflevector(r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const fl d = __builtin_shufflevector(r[2], r[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+    r[1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+#else
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    sk_transpose(r);
+}
+#endif
+
 /* Columns `first` to `first` + 3 of rows of `width` floats. */
 SK_LANES_INLINE void sk_load_columns(const float *from, int width, int first, const sk_point_rows *rows, fl columns[4])
 {
-    f4 part[SK_LANES / 4][4];
-    for (int l = 0; l < SK_LANES; l++)
-        part[l / 4][l % 4] = f4_load(from + rows->at[l] * (size_t)width + first);
-    for (int n = 0; n < SK_LANES / 4; n++)
-        sk_transpose(part[n]);
-    for (int c = 0; c < 4; c++)
+    for (int l = 0; l < 4; l++) {
+        const f4 low = f4_load(from + rows->at[l] * (size_t)width + first);
 #if SK_LANES_COUNT == 8
-        columns[c] = fl_join(part[0][c], part[1][c]);
+        columns[l] = fl_join(low, f4_load(from + rows->at[l + 4] * (size_t)width + first));
 #else
-        columns[c] = part[0][c];
+        columns[l] = low;
 #endif
+    }
+    sk_transpose_halves(columns);
 }
 
 SK_LANES_INLINE void sk_store_columns(float *to, int width, int first, const sk_point_rows *rows, sk_lane_kind kind,
                                       const fl columns[4])
 {
-    f4 part[SK_LANES / 4][4];
-    for (int c = 0; c < 4; c++) {
-#if SK_LANES_COUNT == 8
-        part[0][c] = fl_low(columns[c]);
-        part[SK_LANES / 4 - 1][c] = fl_high(columns[c]);
-#else
-        part[0][c] = columns[c];
-#endif
-    }
-    for (int n = 0; n < SK_LANES / 4; n++)
-        sk_transpose(part[n]);
+    fl part[4] = {columns[0], columns[1], columns[2], columns[3]};
+    sk_transpose_halves(part);
     for (int l = 0; l < SK_LANES; l++)
         if (sk_lane_stores(rows, kind, l))
-            f4_store(to + rows->at[l] * (size_t)width + first, part[l / 4][l % 4]);
+#if SK_LANES_COUNT == 8
+            f4_store(to + rows->at[l] * (size_t)width + first, l < 4 ? fl_low(part[l % 4]) : fl_high(part[l % 4]));
+#else
+            f4_store(to + rows->at[l] * (size_t)width + first, part[l]);
+#endif
 }
 
 SK_LANES_INLINE fl sk_load_column(const float *from, int width, int column, const sk_point_rows *rows)
