@@ -280,9 +280,35 @@ static __attribute__((noinline, unused)) void sk_note_new_cells(const sk_point_m
             moving->step->grid.cell_keys[rows->at[l]] = (uint16_t)keys[l];
 }
 
-/* Cells of a group before its move. `centre` (cells) is NULL if they are not the same along an axis, or neighbours. */
+/* Cells of the lanes on the grid. */
+typedef struct sk_lane_place {
+    fl centre[3];             /* of the cells, in cells from the grid's corner */
+    float corner[3], inverse; /* m, 1/m  of the grid: its corner, 1 over its cell size */
+} sk_lane_place;
+
+/* Cell `cell` of a block for all lanes, or, if `is_wide`, that cell and those that follow it along x. */
+SK_LANES_INLINE sk_lane_place sk_place_lanes(const sk_grid *grid, int block, int cell, int is_wide)
+{
+    sk_lane_place place = {.inverse = (float)(1.0 / grid->cell_size)};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = grid->coordinates[block][d] * SK_BLOCK_N + (cell >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK);
+        place.centre[d] = fl_splat((float)at + 0.5f);
+        place.corner[d] = (float)grid->corner[d];
+    }
+    if (is_wide)
+        place.centre[0] += __builtin_convertvector(sk_lane_numbers(), fl);
+    return place;
+}
+
+/* Offsets (cells) of positions from the centres of their cells, along an axis. */
+SK_LANES_INLINE fl sk_lane_offset(const sk_lane_place *place, int d, fl position)
+{
+    return (position - place->corner[d]) * place->inverse - place->centre[d];
+}
+
+/* Cells of a group before its move. `place` is NULL if they are neither the same nor neighbours. */
 typedef struct sk_lane_homes {
-    const fl *centre;
+    const sk_lane_place *place;
     sk_lane_mask cell; /* in the block */
 } sk_lane_homes;
 
@@ -290,12 +316,11 @@ SK_LANES_INLINE void sk_note_cells(const sk_point_moving *moving, int block, con
                                    sk_lane_kind kind, const sk_lane_homes *home, const fl *position)
 {
     typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_LANES_COUNT)));
-    const sk_grid *grid = &moving->step->grid;
-    const float inverse = (float)(1.0 / grid->cell_size);
+    uint16_t *to = moving->step->grid.cell_keys;
     sk_lane_mask stays = rows->busy;
-    for (int d = 0; d < SELKIE_DIM && home->centre; d++)
-        stays &= sk_absolute((position[d] - (float)grid->corner[d]) * inverse - home->centre[d]) < 0.5f;
-    if (!home->centre || sk_any(~stays)) {
+    for (int d = 0; d < SELKIE_DIM && home->place; d++)
+        stays &= sk_absolute(sk_lane_offset(home->place, d, position[d])) < 0.5f;
+    if (!home->place || sk_any(~stays)) {
         sk_note_new_cells(moving, block, rows, home->cell, position);
         return;
     }
@@ -303,10 +328,10 @@ SK_LANES_INLINE void sk_note_cells(const sk_point_moving *moving, int block, con
     /* Most groups stay in their cells. */
     const key_lanes keys = __builtin_convertvector(home->cell, key_lanes);
     if (kind == SK_LANES_ADJOIN)
-        memcpy(grid->cell_keys + rows->at[0], &keys, sizeof keys);
+        memcpy(to + rows->at[0], &keys, sizeof keys);
     else
         for (int l = 0; l < SK_LANES; l++)
-            grid->cell_keys[rows->at[l]] = keys[l];
+            to[rows->at[l]] = keys[l];
 }
 
 /* sk_move_point of a group of a block, whose records have their new velocities: stores them in `points`. `home` is
