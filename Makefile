@@ -68,6 +68,7 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_splashes long
 	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
 	@bash tests/cli/_studio_firefox.sh $(BUILD) || [ $$? -eq 77 ]
+	@case $$(uname -m) in aarch64|arm64) sh tests/check_simd.sh $(BUILD) neon $$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt);; esac
 
 web: ## the studio without a server: reduced fluids and small 2D liquids as WebAssembly, a static folder in build-web/site
 	@tools/setup.sh web
@@ -94,7 +95,7 @@ fuzz: ## fuzz every reader for a long time: make fuzz FUZZ_SECONDS=600
 bench: ## measure speed and memory (build/bench_*)
 	@tools/setup.sh build bench
 	@$(MAKE) --no-print-directory build-all
-	@for program in step cuda film cfl backends poisson bounded unilateral sph small_dense; do \
+	@for program in step cuda film cfl backends poisson bounded unilateral stress bodies mpm splash reduced sph small_dense; do \
 	    if [ -x $(BUILD)/bench_$$program ]; then $(BUILD)/bench_$$program || exit 1; fi; \
 	done
 

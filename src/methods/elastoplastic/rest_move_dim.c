@@ -225,6 +225,8 @@ static void move_block(const move_frame *frame, int block)
         sk_kick_point(&frame->kick, block, near_wall, acceleration, record);
         keep_state(frame, site, p);
         sk_move_point(&frame->moving, clearance, record, &sums);
+        if (frame->moving.lists)
+            sk_note_cell(&frame->moving, block, p, -1, record->position);
         add_drift(frame, record->velocity, drift);
     }
     frame->moving.sums[block] = sums;
@@ -243,13 +245,14 @@ static inline void kick_group(const move_frame *frame, const sk_point_rows *rows
                               lane_drift *drift)
 {
     const sk_point_kick *kick = &frame->kick;
-    const sk_lane_mask busy = sk_lane_busy(rows), ids = (sk_lane_mask)records->column[6];
+    const sk_lane_mask busy = rows->busy, ids = (sk_lane_mask)records->column[6];
     f4 square = fl_splat(0.0f);
     size_t site[SK_LANES];
     for (int l = 0; l < SK_LANES; l++)
         site[l] = frame->rest->place[(uint32_t)ids[l]];
-    for (int l = 0; l < rows->count; l++)
-        keep_state(frame, site[l], rows->at[l]);
+    for (int l = 0; l < SK_LANES; l++)
+        if (rows->points >> l & 1)
+            keep_state(frame, site[l], rows->at[l]);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *from = frame->rest->acceleration;
         const f4 acceleration = {from[sk_rest_at(SELKIE_DIM, d, site[0])], from[sk_rest_at(SELKIE_DIM, d, site[1])],
@@ -279,7 +282,8 @@ static void move_block_in_lanes(const move_frame *frame, int block)
         sk_lane_records group;
         sk_load_records(records, &rows, &group);
         kick_group(frame, &rows, &group, &drift);
-        sk_move_group(&frame->moving, block, &rows, &group, records, &lane_sums, &sums);
+        const sk_lane_homes home = {NULL, sk_cells_in_block(&frame->step->grid, block, group.column)};
+        sk_move_group(&frame->moving, block, &rows, SK_LANES_ADJOIN, &home, &group, records, &lane_sums, &sums);
     }
     sk_add_lane_sums(&lane_sums, &sums);
     frame->moving.sums[block] = sums;
@@ -313,12 +317,17 @@ static selkie_code move_points(sk_step *step, void (*move)(const move_frame *fra
     frame.rest_position =
         (const float *)(const void *)sk_particles_find_attribute(&step->particles, "rest_position")->data;
     SK_TRY(sk_begin_moving(step, &frame.moving, error));
+    if (move == move_block_in_lanes)
+        SK_TRY(sk_begin_lists(step, &frame.moving, error));
     SK_TRY(sk_begin_kick(step, 0.5 * rest->spacing, &frame.kick, error));
     SK_TRY(sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * 4 * sizeof *frame.drift, "move",
                            (void **)&frame.drift, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int block = 1; block <= step->grid.particle_blocks; block++)
+    for (int block = 1; block <= step->grid.particle_blocks; block++) {
         move(&frame, block);
+        if (frame.moving.lists)
+            sk_list_leavers(step, &frame.moving, block);
+    }
     if (frame.order)
         sk_lagging_swap(step, &rest->own);
 

@@ -229,6 +229,13 @@ SK_KERNEL float sk_uic_face_density(float density, float gained_above, float gai
 
 /* --- pressure --- */
 
+/* Change of velocity by gravity (m/s2) in a time (s), m/s. */
+SK_KERNEL float sk_uic_gain(const double gravity[3], double kick)
+{
+    const double g2 = gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2];
+    return (float)(__builtin_sqrt(g2) * kick);
+}
+
 /* Liquid may leave the domain's walls but not enter them. Under pressure it does neither. NaN (unknown) stays NaN. */
 SK_KERNEL float sk_uic_stopped_at_wall(float velocity, int upper, float pressure_before)
 {

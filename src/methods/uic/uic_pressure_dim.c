@@ -285,7 +285,7 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
 {
     const sk_grid *grid = &step->grid;
     const int bounds_flow = sk_uic_bounds_flow(step);
-    const float gain = sk_uic_gain(step);
+    const float gain = sk_uic_gain(step->scene->gravity, sk_step_kick(step));
     float density[SK_TILE_VALUES(1)], spare[SK_TILE_VALUES(1)];
     uic_capillary capillary;
     const int curved = step->capillary && uic_load_capillary(step, block, &capillary);
