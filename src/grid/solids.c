@@ -150,6 +150,7 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->plain);
     sk_release(solids->memory, solids->barriers);
     sk_release(solids->memory, solids->split);
+    sk_release(solids->memory, solids->exact);
     sk_release(solids->memory, solids->block_slot);
     sk_release(solids->memory, solids->clearance);
     sk_release(solids->memory, solids->work);

@@ -97,6 +97,7 @@ typedef struct sk_solids {
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
     uint8_t *plain;         /* [slots] only free-slip walls of the domain are near */
+    uint8_t *exact;         /* [slots] `distance` is at most the true one */
     int32_t *block_slot;    /* [grid blocks] */
     size_t block_capacity;
     float *clearance; /* [grid blocks] cells, at most the distance from the block to any obstacle during the step */
