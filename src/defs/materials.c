@@ -381,6 +381,23 @@ static int picture_note(const selkie_scene *scene, int *index, char *buffer, siz
     return 0;
 }
 
+/* Keys of the density projection that other scenes do not use. */
+static int projection_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const struct {
+        const char *key;
+        int given;
+    } rows[] = {{"settle", scene->idp.settle > 0}, {"evenness", scene->idp.evenness > 0.0}};
+    const int projects =
+        scene->discretization == SELKIE_DISCRETIZATION_GRID && selkie_scene_volume(scene) == SELKIE_VOLUME_IDP;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !projects; i++)
+        if (rows[i].given && (*index)-- == 0) {
+            snprintf(buffer, size, "idp.%s: has an effect with volume idp only", rows[i].key);
+            return 1;
+        }
+    return 0;
+}
+
 /* Notes on what only reduced fluids have. */
 static int reduced_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
@@ -406,7 +423,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
         seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
-        picture_note(scene, &index, buffer, size))
+        picture_note(scene, &index, buffer, size) || projection_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

@@ -40,9 +40,9 @@ SK_KERNEL float sk_surface_depth(float fill)
     return fill >= 0.5f ? below : above;
 }
 
-/* The least depth of a liquid cell in the ghost fluid method, in cells: it keeps the system regular. The limit is on the
- * depth and not on theta: a limit on each theta would let a cell at the surface push sideways by up to the whole weight
- * of gravity, whatever the slope of the surface. A larger limit lifts the level of such cells over that of their
+/* The least depth of a liquid cell in the ghost fluid method, in cells: it keeps the system regular. The limit is on
+ * the depth and not on theta: a limit on each theta would let a cell at the surface push sideways by up to the whole
+ * weight of gravity, whatever the slope of the surface. A larger limit lifts the level of such cells over that of their
  * neighbours whose centre is just above the surface, and a pool with a level at the centres of cells never rests. */
 #define SK_SURFACE_LEAST_DEPTH 0.02f
 

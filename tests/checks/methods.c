@@ -261,7 +261,8 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_SPH_BALL "particles of the lattice lie too close to a curved obstacle at the start"
 #define WHY_SPH_ENERGY "corrected gradients are not derivatives of the density: correcting a density error does work"
 
-#define WHY_IDP_SURFACE "the correction of an uneven start stirs where the level lies between faces, and little damps that"
+#define WHY_IDP_SURFACE                                                                                                \
+    "the correction of an uneven start stirs where the level lies between faces, and little damps that"
 #define WHY_SPH_LATTICE "rounding of the gradients: the edges of the block feel a trace of pressure"
 #define WHY_SPH_SPIN "forces of pairs with corrected gradients do not point from one to the other"
 #define WHY_SLOPE "cause not found; at rest at shorter and longer steps"
