@@ -54,6 +54,31 @@ SK_LANES_INLINE int sk_mpm_row_start(int row)
     return SK_MPM_TILE_N * (row % 3) + SK_MPM_TILE_N * SK_MPM_TILE_N * (row / 3);
 }
 
+/* --- Laws --- */
+
+/* What transfers need of a point's law: `push` of sk_mpm_gift, symmetric (3D: two numbers more), and mass at the end.
+ */
+enum { SK_MPM_PUSH = SELKIE_DIM == 3 ? 8 : 4 };
+
+/* Plastic flow and stress of the points from `begin` to `end` (mpm_law_dim.c). push[] is of the first. */
+void SK_DIM(sk_mpm_laws)(const sk_mpm_giving *giving, uint32_t begin, uint32_t end, sk_mpm_law_sums *sums,
+                         float (*push)[SK_MPM_PUSH]);
+
+/* Push and mass of a group from the rows of its points, which count from `begin`. Idle lanes have no mass. */
+SK_LANES_INLINE fl sk_mpm_load_push(float (*push)[SK_MPM_PUSH], uint32_t begin, const sk_point_rows *rows,
+                                    fl to[SK_SYMMETRIC])
+{
+    sk_point_rows own = *rows;
+    fl column[SK_MPM_PUSH];
+    for (int l = 0; l < SK_LANES; l++)
+        own.at[l] -= begin;
+    for (int n = 0; n < SK_MPM_PUSH; n += 4)
+        sk_load_columns(push[0], SK_MPM_PUSH, n, &own, column + n);
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        to[n] = column[n];
+    return sk_choose(rows->busy, column[SK_MPM_PUSH - 1], fl_splat(0.0f));
+}
+
 /* --- Matrices --- */
 
 /* Matrices of the points, row-major. */
