@@ -362,20 +362,21 @@ static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t
     return 0;
 }
 
-/* Keys of pictures that 2D does not use. */
+/* Keys of pictures and surfaces that 2D does not use. */
 static int picture_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     const selkie_render_def *r = &scene->render;
     const struct {
         const char *key;
         int given;
-    } rows[] = {{"cut", r->cut && r->cut[0]},
-                {"shutter", r->shutter > 0.0},
-                {"environment", r->environment && r->environment[0]},
-                {"camera", r->camera_count > 0}};
+    } rows[] = {{"render.cut", r->cut && r->cut[0]},
+                {"render.shutter", r->shutter > 0.0},
+                {"render.environment", r->environment && r->environment[0]},
+                {"render.camera", r->camera_count > 0},
+                {"mesh.by_material", scene->mesh.by_material}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows && scene->domain.dimension == 2; i++)
         if (rows[i].given && (*index)-- == 0) {
-            snprintf(buffer, size, "render.%s: has no effect in 2D", rows[i].key);
+            snprintf(buffer, size, "%s: has no effect in 2D", rows[i].key);
             return 1;
         }
     return 0;
