@@ -7,22 +7,8 @@
 #include "base/status.h"
 #include "geom/shape.h"
 
-/* Marks of a cell: points of it may lie in an obstacle; paths from it may cross a thin one. */
-enum { may_be_inside = 1, may_cross = 2 };
-
 /* Cells: half a cell's diagonal, and the longest path of most substeps. Distance (cells) that is kept from a wall. */
 static const double half_diagonal = 0.8661, path_cells = 3.0, kept_cells = 0.02;
-
-struct sk_foam_obstacles {
-    const selkie_obstacle_def *defs;
-    int count, moving, placed;
-    int cells[3];
-    double cell_size, origin[3];
-    sk_shape **shapes;
-    sk_pose *poses;
-    uint8_t *thin;  /* [count] thinner than the path of a substep */
-    uint8_t *marks; /* [cells] */
-};
 
 selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacles **obstacles, selkie_error *error)
 {
@@ -37,6 +23,7 @@ selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacle
     sk_foam_obstacles *o = sk_allocate_zeroed(NULL, sizeof *o);
     if (o) {
         o->cell_size = selkie_scene_cells(scene, o->cells);
+        o->inverse = (float)(1.0 / o->cell_size);
         memcpy(o->origin, scene->domain.origin, sizeof o->origin);
         o->defs = scene->obstacles;
         o->shapes = sk_allocate_zeroed(NULL, count * sizeof(sk_shape *));
@@ -118,9 +105,9 @@ static void mark_obstacle(sk_foam_obstacles *o, int n, int threads)
                 uint8_t *mark =
                     &o->marks[((size_t)k * (size_t)o->cells[1] + (size_t)j) * (size_t)o->cells[0] + (size_t)i];
                 if (distance < half_diagonal + kept_cells)
-                    *mark |= may_be_inside;
+                    *mark |= SK_FOAM_MAY_BE_INSIDE;
                 if (o->thin[n] && distance < margin)
-                    *mark |= may_cross;
+                    *mark |= SK_FOAM_MAY_CROSS;
             }
 }
 
@@ -134,16 +121,6 @@ void sk_foam_obstacles_move(sk_foam_obstacles *o, double time, int threads)
         mark_obstacle(o, n, threads);
     }
     o->placed = 1;
-}
-
-static int mark_at(const sk_foam_obstacles *o, const float x[3])
-{
-    size_t index = 0;
-    for (int a = 2; a >= 0; a--) {
-        const int cell = (int)((double)x[a] / o->cell_size);
-        index = index * (size_t)o->cells[a] + (size_t)(cell < 0 ? 0 : cell < o->cells[a] ? cell : o->cells[a] - 1);
-    }
-    return o->marks[index];
 }
 
 /* Removes the velocity into an obstacle. */
@@ -214,10 +191,13 @@ static int is_inside(const sk_foam_obstacles *o, const float position[3])
     return inside;
 }
 
-int sk_foam_obstacles_keep_out(const sk_foam_obstacles *o, const float before[3], float position[3], float velocity[3])
+int sk_foam_obstacles_keep_out(const sk_foam_obstacles *o, int marks, const float before[3], float position[3],
+                               float velocity[3])
 {
-    if (mark_at(o, before) & may_cross)
+    if (marks & SK_FOAM_MAY_CROSS) {
         stop_path(o, before, position, velocity);
+        marks |= sk_foam_obstacles_mark(o, position);
+    }
     /* The way out of one may lead into another one, or out of the domain. */
-    return !(mark_at(o, position) & may_be_inside) || !push_out(o, position, velocity) || !is_inside(o, position);
+    return !(marks & SK_FOAM_MAY_BE_INSIDE) || !push_out(o, position, velocity) || !is_inside(o, position);
 }

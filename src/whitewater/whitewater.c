@@ -119,6 +119,14 @@ static int confine(const stepping *s, float position[3], float velocity[3])
     return 1;
 }
 
+/* Keeps a particle out of the obstacles. Returns 0 if there is no way out. */
+static inline int keep_out(const stepping *s, const float before[3], sk_whitewater_particle *p)
+{
+    const sk_foam_obstacles *obstacles = s->w->obstacles;
+    const int marks = sk_foam_obstacles_mark(obstacles, before) | sk_foam_obstacles_mark(obstacles, p->position);
+    return !marks || sk_foam_obstacles_keep_out(obstacles, marks, before, p->position, p->velocity);
+}
+
 static uint32_t kind_in(float density)
 {
     return density < spray_below    ? SK_WHITEWATER_SPRAY
@@ -199,8 +207,7 @@ static void move_batch(const stepping *s, const substep *steps, int count, sk_wh
             memcpy(before, particles[i].position, sizeof before);
             alive[i] &= (uint8_t)move_once(s, &steps[substeps[i]], at[k], &particles[i]);
             if (s->w->obstacles)
-                alive[i] &= (uint8_t)sk_foam_obstacles_keep_out(s->w->obstacles, before, particles[i].position,
-                                                                particles[i].velocity);
+                alive[i] &= (uint8_t)keep_out(s, before, &particles[i]);
         }
     }
     for (int i = 0; i < count; ++i)
@@ -314,7 +321,7 @@ static sk_whitewater_particle make_one(const stepping *s, size_t i, int number)
         /* A little apart, so that sheets break up into spray. */
         p.velocity[a] = v[a] + 0.15f * speed * across / s->cell_size * random[4];
     }
-    if (s->w->obstacles && !sk_foam_obstacles_keep_out(s->w->obstacles, x, p.position, p.velocity))
+    if (s->w->obstacles && !keep_out(s, x, &p))
         p.kind = gone;
     return p;
 }
