@@ -95,6 +95,10 @@ static void mark_obstacle(sk_foam_obstacles *o, int n, int threads)
     int from[3], to[3];
     if (!find_reach(o, n, margin, from, to))
         return;
+    for (int a = 0; a < 3; a++) {
+        o->low[a] = fminf(o->low[a], (float)(from[a] * o->cell_size));
+        o->high[a] = fmaxf(o->high[a], (float)(to[a] * o->cell_size));
+    }
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int k = from[2]; k < to[2]; k++)
         for (int j = from[1]; j < to[1]; j++)
@@ -116,6 +120,10 @@ void sk_foam_obstacles_move(sk_foam_obstacles *o, double time, int threads)
     if (o->placed && !o->moving)
         return;
     memset(o->marks, 0, (size_t)o->cells[0] * (size_t)o->cells[1] * (size_t)o->cells[2]);
+    for (int a = 0; a < 3; a++) {
+        o->low[a] = INFINITY;
+        o->high[a] = -INFINITY;
+    }
     for (int n = 0; n < o->count; n++) {
         sk_pose_at(&o->defs[n], time, &o->poses[n]);
         mark_obstacle(o, n, threads);

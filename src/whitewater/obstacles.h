@@ -18,16 +18,21 @@ typedef struct sk_foam_obstacles {
     int cells[3];
     double cell_size, origin[3]; /* m */
     float inverse;               /* 1/m, of a cell */
+    float low[3], high[3];       /* m, box around the cells with a mark */
     struct sk_shape **shapes;    /* [count] */
     struct sk_pose *poses;       /* [count] */
     uint8_t *thin;               /* [count] thinner than the path of a substep */
     uint8_t *marks;              /* [cells] */
 } sk_foam_obstacles;
 
-/* The mark of a position; the nearest cell's outside of the domain. */
+/* The mark of a position in the domain. */
 static inline int sk_foam_obstacles_mark(const sk_foam_obstacles *o, const float x[3])
 {
-    int cell[3];
+    int cell[3], within = 1;
+    for (int a = 0; a < 3; a++)
+        within &= (x[a] >= o->low[a]) & (x[a] <= o->high[a]);
+    if (!within)
+        return 0;
     for (int a = 0; a < 3; a++) {
         cell[a] = (int)(x[a] * o->inverse);
         cell[a] = cell[a] < 0 ? 0 : cell[a] < o->cells[a] ? cell[a] : o->cells[a] - 1;

@@ -321,7 +321,7 @@ static sk_whitewater_particle make_one(const stepping *s, size_t i, int number)
         /* A little apart, so that sheets break up into spray. */
         p.velocity[a] = v[a] + 0.15f * speed * across / s->cell_size * random[4];
     }
-    if (s->w->obstacles && !keep_out(s, x, &p))
+    if (!confine(s, p.position, p.velocity) || (s->w->obstacles && !keep_out(s, x, &p)))
         p.kind = gone;
     return p;
 }
@@ -362,13 +362,12 @@ static selkie_code add_new(const stepping *s, uint8_t *numbers, size_t *sums, se
             for (int n = 0; n < numbers[i] && to < total; ++n)
                 w->particles[to++] = make_one(s, i, n);
     }
-    /* Kinds, and those that begin outside. */
+    /* Kinds, without those that begin outside. */
 #pragma omp parallel for num_threads(w->threads) schedule(static)
     for (size_t i = w->count; i < total; ++i) {
         sk_whitewater_particle *p = &w->particles[i];
-        const int stays = p->kind != gone && confine(s, p->position, p->velocity);
         const sk_cloud_place place = sk_cloud_field_place(s->field, p->position);
-        p->kind = stays ? kind_in(sk_cloud_field_at(s->field, &place)[0]) : gone;
+        p->kind = p->kind == gone ? gone : kind_in(sk_cloud_field_at(s->field, &place)[0]);
     }
     size_t kept = w->count;
     for (size_t i = w->count; i < total; ++i)
