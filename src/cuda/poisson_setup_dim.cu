@@ -308,7 +308,8 @@ SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
 {
     __shared__ double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
     __shared__ double diagonal[SK_CUDA_BOTTOM];
-    __shared__ int cells[SK_CUDA_BOTTOM];
+    __shared__ float faces[SK_CUDA_BOTTOM][SIDES];
+    __shared__ int cells[SK_CUDA_BOTTOM], beside[SK_CUDA_BOTTOM][SIDES];
     __shared__ int depth, count;
     const int t = (int)threadIdx.x;
     if (t == 0) {
@@ -338,23 +339,29 @@ SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
     __threadfence();
     __syncthreads();
 
-    /* The matrix. */
+    /* The matrix: a thread finds the unknown on a side of another one. */
     for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x)
         a[0][e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
+    for (int e = t; e < unknowns * SIDES; e += (int)blockDim.x) {
+        const int own = cells[e / SIDES], side = e % SIDES, block = own / CELLS, c = own % CELLS;
+        const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
+        const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
+        const int other = leaves ? level->neighbour[block][side] : block;
+        const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
+        int found = -1;
+        for (int j = 0; j < unknowns; j++)
+            found = cells[j] == there ? j : found;
+        faces[e / SIDES][side] = level->face[axis][upper ? there : own];
+        beside[e / SIDES][side] = found;
+    }
     __syncthreads();
     if (t < unknowns) {
-        const int block = cells[t] / CELLS, c = cells[t] % CELLS;
         double sum = level->excess[cells[t]];
         for (int side = 0; side < SIDES; side++) {
-            const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
-            const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
-            const int other = leaves ? level->neighbour[block][side] : block;
-            const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
-            const double face = level->face[axis][upper ? there : cells[t]];
+            const double face = faces[t][side];
             sum += face;
-            for (int j = 0; face > 0.0 && j < unknowns; j++)
-                if (cells[j] == there)
-                    a[0][t][j] -= face;
+            if (face > 0.0 && beside[t][side] >= 0)
+                a[0][t][beside[t][side]] -= face;
         }
         a[0][t][t] = sum;
         diagonal[t] = sum;
@@ -362,15 +369,14 @@ SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
     __syncthreads();
 
     /* Without an excess the matrix is singular; a small pivot then counts as infinite. Steps take turns between two
-     * copies, so that one barrier a step suffices. */
+     * copies, so that one barrier a step suffices. A thread has a column and some of the rows. */
+    const int teams = (int)blockDim.x / SK_CUDA_BOTTOM, column = t % SK_CUDA_BOTTOM, team = t / SK_CUDA_BOTTOM;
     for (int k = 0; k < unknowns; k++) {
         const double(*from)[SK_CUDA_BOTTOM] = a[k & 1];
         const double pivot = from[k][k] > 1e-10 * diagonal[k] ? 1.0 / from[k][k] : 0.0;
-        for (int e = t; e < unknowns * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
-            const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-            const double row = (j == k ? 1.0 : from[k][j]) * pivot;
-            a[~k & 1][i][j] = i == k ? row : (j == k ? 0.0 : from[i][j]) - from[i][k] * row;
-        }
+        const double row = (column == k ? 1.0 : from[k][column]) * pivot;
+        for (int i = team < teams ? team : unknowns; i < unknowns; i += teams)
+            a[~k & 1][i][column] = i == k ? row : (column == k ? 0.0 : from[i][column]) - from[i][k] * row;
         __syncthreads();
     }
     const double(*result)[SK_CUDA_BOTTOM] = a[unknowns & 1];

@@ -369,6 +369,32 @@ selkie_code SK_DIM(sk_cuda_uic_correct)(sk_step *step, selkie_error *error)
 
 /* --- prediction and pressure --- */
 
+/* Blocks look up the solids of their places. */
+static __global__ void find_solids(const sk_step *step, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, grid->block_count - 1)
+    {
+        const int block = (int)i + 1, *at = grid->coordinates[block];
+        const int place = at[0] + grid->blocks[0] * (at[1] + (SELKIE_DIM == 3 ? grid->blocks[1] * at[2] : 0));
+        step->solids.block_slot[block] = data->solid_slots[place];
+    }
+}
+
+static void launch_solids(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(cuda, find_solids, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
+}
+
+/* Obstacles at the end of the step, after the correction of density. */
+selkie_code SK_DIM(sk_cuda_uic_solids)(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_end_solids(step, error));
+    return sk_cuda_run(step, "uic_solids", launch_solids, error);
+}
+
 static __global__ void stop_at_walls(const sk_step *step)
 {
     SK_CUDA_WAIT();
