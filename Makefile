@@ -61,10 +61,11 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@tools/setup.sh build test
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
-	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling physics_elastoplastic selkie -- $(NINJA_FLAGS)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling physics_elastoplastic physics_splashes selkie -- $(NINJA_FLAGS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_coiling long
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_elastoplastic long
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_splashes long
 	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
 	@bash tests/cli/_studio_firefox.sh $(BUILD) || [ $$? -eq 77 ]
 	@case $$(uname -m) in aarch64|arm64) sh tests/check_simd.sh $(BUILD) neon $$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt);; esac

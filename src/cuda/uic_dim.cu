@@ -49,6 +49,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     rows.target = grid->fields[of == OF_DENSITY ? SK_FIELD_DENSITY : SK_FIELD_PREDICTED];
     rows.presence = of == OF_PRESSURE ? grid->fields[SK_FIELD_DENSITY] : nullptr;
     rows.bounds_flow = of == OF_PRESSURE;
+    rows.has_tension = 0; /* refused on the device */
     double largest = 0.0;
     clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)

@@ -247,5 +247,7 @@ int main(void)
         cmocka_unit_test(test_unilateral_obstacles), cmocka_unit_test(test_unilateral_moving),
         cmocka_unit_test(test_unilateral_closed),    cmocka_unit_test(test_unilateral_same_bits),
     };
+    if (getenv("SELKIE_TEST_FILTER"))
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ SK_KERNEL surroundings surroundings_of(const sk_step *step, int block, const flo
 typedef struct uic_rows {
     const float *target, *presence;
     int bounds_flow; /* rows of full cells bound the flow */
+    int has_tension; /* surface tension is a part of the pressure */
 } uic_rows;
 
 /* --- rooms --- */
@@ -188,6 +189,28 @@ SK_KERNEL void coefficients(const surroundings *around, const uic_rows *rows, sk
     }
 }
 
+/* Pressure of surface tension (m/s) on the lower face across axis d of the cell at `offset` from a cell. */
+SK_KERNEL float capillary_at(const sk_step *step, sk_plain_cell cell, const int offset[3], int d)
+{
+    const sk_plain_cell beside = sk_plain_beside(&step->grid, cell, offset);
+    const size_t above = sk_plain_index(beside), below = sk_plain_index(sk_plain_next(&step->grid, beside, d, -1));
+    const float *full = step->grid.fields[step->full_cells], *pressure = step->grid.fields[step->capillary];
+    return sk_uic_capillary(full[below] >= 0.0f, full[above] >= 0.0f, pressure[below], pressure[above]);
+}
+
+/* What surface tension adds to the right side of a cell's row. */
+SK_KERNEL float capillary_excess(const sk_step *step, sk_plain_cell cell, const float faces[2 * SELKIE_DIM])
+{
+    float sum = 0.0f;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        offset[side / 2] = side % 2;
+        const float push = faces[side] * capillary_at(step, cell, offset, side / 2);
+        sum += side % 2 ? -push : push;
+    }
+    return (float)(step->dt / step->grid.cell_size) * sum;
+}
+
 SK_KERNEL float velocity_at(const sk_grid *grid, sk_plain_cell cell, const int offset[3], int d)
 {
     return grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(sk_plain_beside(grid, cell, offset))];
@@ -253,7 +276,8 @@ SK_KERNEL float build_uic_row(const surroundings *around, const uic_rows *rows, 
     coefficients(around, rows, cell, rooms, faces);
     const float open = sk_uic_diagonal(faces);
     const float diagonal = takes_part(around, rows, cell, room, open) ? open : 0.0f;
-    const float excess = row_excess(around, rows, cell, room, rooms);
+    float excess = row_excess(around, rows, cell, room, rooms);
+    excess += rows->has_tension ? capillary_excess(around->step, cell, faces) : 0.0f;
     grid->fields[SK_FIELD_DIAGONAL][index] = diagonal;
     grid->fields[SK_FIELD_RIGHT_SIDE][index] = diagonal > 0.0f ? excess : 0.0f;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -351,7 +375,9 @@ SK_KERNEL float pushed_velocity(const surroundings *around, sk_plain_cell cell, 
     below[d] = -1;
     float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
     const float room = face_room(around, cell, here, d), light = scale * lightness_at(step, cell, d),
-                low = light * potential_at(around, cell, below), high = light * potential_at(around, cell, here);
+                high = light * potential_at(around, cell, here);
+    float low = light * potential_at(around, cell, below);
+    low += step->capillary ? lightness_at(step, cell, d) * capillary_at(step, cell, here, d) : 0.0f;
     if (around->spare) {
         float mass, solved;
         face_masses(around, cell, here, d, room, &mass, &solved);
