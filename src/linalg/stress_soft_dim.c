@@ -67,7 +67,10 @@ static inline __attribute__((always_inline)) void solve_groups(const triangle *t
             }
             beyond += is_beyond;
         }
-        *(lanes *)(void *)(out + i) = (lower ? lanes_at(in, i) - lanes_at(less, i) : lanes_at(in, i)) - sum;
+        lanes start = lanes_at(in, i);
+        if (lower)
+            start -= lanes_at(less, i);
+        *(lanes *)(void *)(out + i) = start - sum;
     }
 }
 
