@@ -205,6 +205,39 @@ static void soft_liquid(void **state)
     }
 }
 
+/* What faces without mass had before does not matter: from step to step it would grow. */
+static void faces_without_mass_have_no_past(void **state)
+{
+    (void)state;
+    const float past = 100.0f; /* m/s */
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        cube still, wild;
+        make_cube(&still, dimension, 16);
+        make_cube(&wild, dimension, 16);
+        fill(&still, 16, 5.3, 2.9f, 4.0f);
+        fill(&wild, 16, 5.3, 2.9f, 4.0f);
+        set_velocity(&still, noise);
+        set_velocity(&wild, noise);
+        const size_t values = (size_t)wild.count * (size_t)wild.cells;
+        int without_mass = 0;
+        for (int d = 0; d < dimension; d++)
+            for (size_t i = 0; i < values; i++)
+                if (!(wild.mass[d][i] > 0.0f))
+                    wild.velocity[d][i] = past;
+        solve(&still, 1e-5, 2, 1);
+        solve(&wild, 1e-5, 2, 1);
+        for (int d = 0; d < dimension; d++)
+            for (size_t i = 0; i < values; i++) {
+                const int is_row = wild.mass[d][i] > 0.0f || wild.velocity[d][i] != past;
+                without_mass += is_row && !(wild.mass[d][i] > 0.0f);
+                assert_true(!is_row || wild.velocity[d][i] == still.velocity[d][i]);
+            }
+        assert_true(without_mass > 0);
+        free_cube(&still);
+        free_cube(&wild);
+    }
+}
+
 static void same_bits_on_any_threads(void **state)
 {
     (void)state;
@@ -236,6 +269,7 @@ int main(void)
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(jump_of_viscosity),
         cmocka_unit_test(soft_liquid),
+        cmocka_unit_test(faces_without_mass_have_no_past),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
