@@ -3,7 +3,8 @@
  * The scheme is that of linalg/bounded_active_dim.c: steps of one multigrid cycle over the free cells and of projected
  * sweeps over all, from the solutions of coarser problems. The levels and the cycle are those of the Poisson solver.
  * All levels below the root of a step are made from its free cells again, and the length of a step is measured in all
- * blocks. A step whose cycle is not positive definite is made of its sweeps alone.
+ * blocks. A step whose cycle is not positive definite is made of its sweeps alone. Of closed components only one that
+ * is all of the liquid is told apart; in others a cell on its bound makes the system regular.
  */
 #include "cuda/device.h"
 

@@ -328,21 +328,6 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
-/* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
-SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const float before[3],
-                               sk_particle *particle)
-{
-    sk_swept_path path;
-    if (is_clear_of_obstacles(constants, before, particle->position))
-        return;
-    path.begin = path.end = 0.0;
-    for (int d = 0; d < 3; d++) {
-        path.low[d] = constants->displacement.low[d];
-        path.high[d] = constants->displacement.high[d];
-    }
-    sk_sweep_moved(&step->solids, &path, before, particle);
-}
-
 template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     displace(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int local)

@@ -2,6 +2,7 @@
 #include "cuda/phases.h"
 #include "cuda/cuda.h"
 #include "defs/structs.h"
+#include "geom/shape.h"
 #include "selkie_config.h"
 
 #if SELKIE_HAVE_CUDA
@@ -114,8 +115,10 @@ static int has_odd_period(const selkie_scene *scene)
 static const char *missing_in_unilateral(const selkie_scene *scene)
 {
     const selkie_unilateral_def *def = &scene->unilateral;
-    return scene->obstacle_count || scene->source_count || scene->drain_count
-               ? "unilateral incompressibility with obstacles, sources or drains"
+    int moves = 0;
+    for (int o = 0; o < scene->obstacle_count; o++)
+        moves |= sk_obstacle_moves(&scene->obstacles[o]);
+    return moves && def->density_correction                 ? "unilateral incompressibility with moving obstacles"
            : scene->domain.periodic                         ? "unilateral incompressibility with periodic sides"
            : def->suction                                   ? "unilateral.suction"
            : def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""

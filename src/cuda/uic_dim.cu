@@ -10,6 +10,7 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
+#include "cuda/solids_parts.h"
 
 /* --- rows --- */
 
@@ -224,6 +225,7 @@ SK_DEVICE void add_weights(const sk_grid *grid, int block, const int corner[3], 
 }
 
 /* Weights of the particles at their positions at the end of the step, or only shifted. */
+template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     weigh_moved(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data, int by_velocity)
 {
@@ -260,7 +262,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 break;
             const float4 half = *(const float4 *)(const void *)&step->particles.records[p];
             const float x[3] = {half.x, half.y, half.z};
-            float fraction[3] = {0.0f, 0.0f, 0.0f}, coordinate[3] = {0.0f, 0.0f, 0.0f};
+            float fraction[3] = {0.0f, 0.0f, 0.0f}, coordinate[3] = {0.0f, 0.0f, 0.0f}, moved[3] = {0.0f, 0.0f, 0.0f};
             int at[3] = {0, 0, 0};
             for (int d = 0; d < SELKIE_DIM; d++)
                 at[d] = (int)sk_cell_coordinate(x[d], frame.corner[d], frame.inverse);
@@ -268,9 +270,13 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             for (int d = 0; d < SELKIE_DIM; d++) {
                 const float flown = by_velocity ? sample_tile(velocity, corner, at, fraction, d, 0) : 0.0f;
                 const float pushed = shifted ? sample_tile(shift, corner, at, fraction, d, 1) : 0.0f;
-                const float moved = sk_clamp(x[d] + (dt * flown + frame.cell_size * pushed), low[d], high[d]);
-                coordinate[d] = sk_within_reach(sk_cell_coordinate(moved, frame.corner[d], frame.inverse), corner[d]);
+                moved[d] = sk_clamp(x[d] + (dt * flown + frame.cell_size * pushed), low[d], high[d]);
             }
+            if (AMONG_OBSTACLES && !is_clear_of_obstacles(constants, x, moved))
+                sk_sweep_displaced(&step->solids, low, high, x, moved, by_velocity ? 1.0 : 0.0);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                coordinate[d] =
+                    sk_within_reach(sk_cell_coordinate(moved[d], frame.corner[d], frame.inverse), corner[d]);
             add_weights(grid, block, corner, coordinate, tile);
         }
         __syncthreads();
@@ -297,12 +303,15 @@ static __global__ void take_weights(const sk_step *step, const sk_cuda_constants
     predicted[i] = sk_float_weight(weights[i]) * constants->options.density_per_particle;
 }
 
-static void launch_weights(sk_cuda *cuda, int by_velocity)
+static void launch_weights(sk_cuda *cuda, const sk_step *host, int by_velocity)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     SK_LAUNCH_SIMPLE(cuda, clear_weights, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
-    SK_LAUNCH(cuda, weigh_moved, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, by_velocity);
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, weigh_moved<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, by_velocity);
+    else
+        SK_LAUNCH(cuda, weigh_moved<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, by_velocity);
     SK_LAUNCH_SIMPLE(cuda, take_weights, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants);
 }
 
@@ -315,7 +324,7 @@ template <int SECOND> static void launch_again(sk_cuda *cuda, const sk_step *hos
     SK_LAUNCH_SIMPLE(cuda, want_around, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data,
                      SECOND ? too_much : still_too_much);
     SK_LAUNCH_SIMPLE(cuda, choose_blocks, 1, 1, step, cuda->data);
-    launch_weights(cuda, 0);
+    launch_weights(cuda, host, 0);
     launch_rows<OF_DENSITY_AGAIN>(cuda, host);
 }
 
@@ -380,7 +389,7 @@ static void launch_predict(sk_cuda *cuda, const sk_step *host)
 {
     SK_LAUNCH_SIMPLE(cuda, stop_at_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step);
     if (sk_step_has_pressure(host))
-        launch_weights(cuda, 1);
+        launch_weights(cuda, host, 1);
 }
 
 selkie_code SK_DIM(sk_cuda_uic_predict)(sk_step *step, selkie_error *error)
@@ -502,6 +511,7 @@ selkie_code SK_DIM(sk_cuda_uic_extrapolate)(sk_step *step, selkie_error *error)
 }
 
 /* Moves the particles by the shifts of the faces. */
+template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     shift_particles(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data)
 {
@@ -530,6 +540,15 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             for (int d = 0; d < SELKIE_DIM; d++)
                 at[d] = (int)sk_cell_coordinate(position[d], frame.corner[d], frame.inverse);
             displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+            if (AMONG_OBSTACLES) {
+                sk_particle particle = load_particle(&step->particles.records[p]);
+                const float before[3] = {half.x, half.y, half.z};
+                for (int d = 0; d < SELKIE_DIM; d++)
+                    particle.position[d] = position[d];
+                sweep_displaced(step, constants, before, &particle);
+                store_particle(&step->particles.records[p], particle);
+                continue;
+            }
             half.x = position[0], half.y = position[1], half.z = position[2];
             *record = half;
         }
@@ -538,9 +557,12 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 
 static void launch_shift(sk_cuda *cuda, const sk_step *host)
 {
-    (void)host;
-    SK_LAUNCH(cuda, shift_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
-              cuda->data);
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, shift_particles<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, shift_particles<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_uic_shift)(sk_step *step, selkie_error *error)

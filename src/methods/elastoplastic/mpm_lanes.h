@@ -29,17 +29,6 @@ SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matr
             __builtin_prefetch(matrices + (size_t)points->order[p + AHEAD - SK_LANES + l] * SK_MPM_MATRIX);
 }
 
-/* Centres of the cells of the lanes: one cell, or neighbours along x. */
-SK_LANES_INLINE void sk_mpm_centres(const sk_grid *grid, int block, int cell, int is_wide, fl centre[3])
-{
-    float first[3];
-    sk_mpm_centre(grid, block, cell, first);
-    for (int d = 0; d < 3; d++)
-        centre[d] = fl_splat(first[d]);
-    if (is_wide)
-        centre[0] += __builtin_convertvector(sk_lane_numbers(), fl);
-}
-
 /* Cells that follow each other along x, as lanes. */
 typedef struct sk_mpm_wide {
     uint32_t least, most; /* points of a cell */
@@ -96,12 +85,10 @@ typedef struct sk_mpm_axis {
 } sk_mpm_axis;
 
 /* sk_mpm_weights of the points of a cell. */
-SK_LANES_INLINE void sk_mpm_axes(const sk_grid *grid, const fl centre[3], const fl position[3],
-                                 sk_mpm_axis axes[SELKIE_DIM])
+SK_LANES_INLINE void sk_mpm_axes(const sk_lane_place *place, const fl position[3], sk_mpm_axis axes[SELKIE_DIM])
 {
-    const float inverse = (float)(1.0 / grid->cell_size);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const fl offset = (position[d] - (float)grid->corner[d]) * inverse - centre[d];
+        const fl offset = sk_lane_offset(place, d, position[d]);
         const fl below = 0.5f - offset, above = 0.5f + offset;
         sk_mpm_axis *axis = &axes[d];
         axis->weight[0] = 0.5f * below * below;

@@ -8,7 +8,7 @@
 /* Sums of a block, a point in each lane, and those of points that took the kernels. */
 typedef struct sk_mpm_lane_sums {
     sk_lane_doubles energy, work;
-    fl wave_speed;
+    fl wave_square;
     sk_mpm_law_sums single;
 } sk_mpm_lane_sums;
 
@@ -16,7 +16,7 @@ SK_LANES_INLINE sk_mpm_law_sums sk_mpm_total_sums(const sk_mpm_lane_sums *sums)
 {
     return (sk_mpm_law_sums){sums->single.energy + sk_lane_sum(sums->energy),
                              sums->single.work + sk_lane_sum(sums->work),
-                             fmaxf(sums->single.wave_speed, sk_lane_most(sums->wave_speed))};
+                             fmaxf(sums->single.wave_speed, sqrtf(sk_lane_most(sums->wave_square)))};
 }
 
 /* Points of a group by the kernels. */
@@ -83,7 +83,7 @@ SK_LANES_INLINE void sk_mpm_group_law(const sk_mpm_giving *giving, const sk_poin
     sums->energy += sk_doubles(sk_choose(busy, group.energy, zero));
     if (material->plasticity != SK_PLASTIC_NONE)
         sums->work += sk_doubles(sk_choose(busy, group.work, zero));
-    sums->wave_speed = sk_larger(group.wave_speed, sums->wave_speed);
+    sums->wave_square = sk_larger(group.wave_square, sums->wave_square);
 }
 
 #endif

@@ -31,7 +31,7 @@ typedef struct gift {
 } gift;
 
 /* The axes, velocity, affine part and stress of a group. `mass` is zero in idle lanes. */
-static void make_gift(const sk_mpm_giving *giving, const fl centre[3], const sk_point_rows *rows,
+static void make_gift(const sk_mpm_giving *giving, const sk_lane_place *place, const sk_point_rows *rows,
                       const sk_point_rows *sources, fl mass, const fl push[SK_SYMMETRIC], gift *to)
 {
     sk_lane_records records;
@@ -39,7 +39,7 @@ static void make_gift(const sk_mpm_giving *giving, const fl centre[3], const sk_
     fl affine[SK_MPM_MATRIX];
     sk_load_records(giving->points.records, rows, &records);
     sk_load_matrices(giving->points.now.affine, sources, affine);
-    sk_mpm_axes(giving->grid, centre, records.column, axes);
+    sk_mpm_axes(place, records.column, axes);
     sk_mpm_cross(axes, to->cross);
     for (int n = 0; n < 3; n++) {
         to->x[n] = mass * axes[0].weight[n];
@@ -126,8 +126,7 @@ static void give_cell(const sk_mpm_giving *giving, int block, int cell, sk_mpm_l
 {
     const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS + cell;
     const uint32_t begin = start[0], end = start[1];
-    fl centre[3];
-    sk_mpm_centres(giving->grid, block, cell, 0, centre);
+    const sk_lane_place place = sk_place_lanes(giving->grid, block, cell, 0);
     gift gifts[MOST_GROUPS];
     int count = 0;
     for (uint32_t p = begin; p < end; p += SK_LANES) {
@@ -136,7 +135,7 @@ static void give_cell(const sk_mpm_giving *giving, int block, int cell, sk_mpm_l
         sk_mpm_fetch(&giving->points, giving->points.now.deformation, p);
         sk_mpm_fetch(&giving->points, giving->points.now.affine, p);
         sk_mpm_group_law(giving, &rows, &sources, SK_LANES_ADJOIN, sums, push, &mass);
-        make_gift(giving, centre, &rows, &sources, mass, push, &gifts[count++]);
+        make_gift(giving, &place, &rows, &sources, mass, push, &gifts[count++]);
         if (count < MOST_GROUPS && p + SK_LANES < end)
             continue;
         add_gifts(gifts, count, first);
@@ -158,7 +157,7 @@ typedef struct wide_gift {
     fl level[SELKIE_DIM][SELKIE_DIM][2];    /* m/s  [axis][component] */
 } wide_gift;
 
-static void make_wide_gift(const sk_mpm_giving *giving, const fl centre[3], const sk_point_rows *rows,
+static void make_wide_gift(const sk_mpm_giving *giving, const sk_lane_place *place, const sk_point_rows *rows,
                            const sk_point_rows *sources, fl mass, const fl push[SK_SYMMETRIC], wide_gift *to)
 {
     enum { LAST = SELKIE_DIM - 1 };
@@ -167,7 +166,7 @@ static void make_wide_gift(const sk_mpm_giving *giving, const fl centre[3], cons
     fl affine[SK_MPM_MATRIX];
     sk_load_records(giving->points.records, rows, &records);
     sk_load_matrices(giving->points.now.affine, sources, affine);
-    sk_mpm_axes(giving->grid, centre, records.column, axes);
+    sk_mpm_axes(place, records.column, axes);
     to->mass = mass;
     for (int n = 0; n < 2; n++) {
         to->x[n] = mass * axes[0].weight[2 * n];
@@ -297,7 +296,7 @@ typedef struct wide_giving {
     sk_mpm_lane_sums *sums;
     wide_tile *tile;
     const uint32_t *start;
-    fl centre[3];
+    sk_lane_place place;
     int first, count; /* node, gifts */
     wide_gift gifts[MOST_WIDE];
 } wide_giving;
@@ -310,7 +309,7 @@ INLINE void give_wide(wide_giving *wide, uint32_t n, sk_lane_kind kind)
     const sk_point_rows sources = sk_mpm_sources(&giving->points, &rows);
     fl push[SK_SYMMETRIC], mass;
     sk_mpm_group_law(giving, &rows, &sources, kind, wide->sums, push, &mass);
-    make_wide_gift(giving, wide->centre, &rows, &sources, mass, push, &wide->gifts[wide->count++]);
+    make_wide_gift(giving, &wide->place, &rows, &sources, mass, push, &wide->gifts[wide->count++]);
     if (wide->count < MOST_WIDE)
         return;
     add_wide_gifts(wide->gifts, wide->count, wide->first, wide->tile);
@@ -339,7 +338,7 @@ static void give_cells(const sk_mpm_giving *giving, int block, int cell, const s
     wide.start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS + cell;
     wide.first = sk_mpm_first_node(cell);
     wide.count = 0;
-    sk_mpm_centres(giving->grid, block, cell, 1, wide.centre);
+    wide.place = sk_place_lanes(giving->grid, block, cell, 1);
     give_full(&wide, 0, lanes->least);
     give_part(&wide, lanes->least, lanes->most);
     if (wide.count)
