@@ -5,11 +5,6 @@
 #include "methods/elastoplastic/mpm_frame.h"
 #include "methods/elastoplastic/point_lanes.h"
 
-/* Cost of a group across cells over that of a group in one cell, times 8. Sums of eight lanes of a cell are dear. */
-#ifndef SK_WIDE_COST
-#define SK_WIDE_COST (SK_LANES_COUNT == 8 ? 6 : 8)
-#endif
-
 /* Rows of the attributes of the points in the rows `rows`. */
 SK_LANES_INLINE sk_point_rows sk_mpm_sources(const sk_mpm_points *points, const sk_point_rows *rows)
 {
@@ -34,8 +29,9 @@ typedef struct sk_mpm_wide {
     uint32_t least, most; /* points of a cell */
 } sk_mpm_wide;
 
-/* Are groups across SK_LANES cells faster than groups in each of them? start[] of the cells. */
-SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, sk_mpm_wide *wide)
+/* Are groups across SK_LANES cells faster than groups in each of them? start[] of the cells; `cost` is that of a group
+ * across cells over that of a group in one, times 8. */
+SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, uint32_t cost, sk_mpm_wide *wide)
 {
     uint32_t apart = 0;
     *wide = (sk_mpm_wide){UINT32_MAX, 0};
@@ -45,7 +41,7 @@ SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, sk_mpm_wide *wide)
         wide->most = count > wide->most ? count : wide->most;
         wide->least = count < wide->least ? count : wide->least;
     }
-    return SK_WIDE_COST * wide->most <= 8 * apart;
+    return cost * wide->most <= 8 * apart;
 }
 
 /* First node of a row in the tile, counted from the cell's first. */

@@ -19,10 +19,11 @@
 /* --- Lanes of one cell --- */
 
 enum {
-    ROWS = SK_MPM_NODES / 3,     /* of three nodes along x */
-    MOST_GROUPS = 32 / SK_LANES, /* of a cell, added at once */
-    MOST_WIDE = 16,              /* of neighbouring cells */
-    MOST_LAWS = 512              /* points of neighbouring cells that are lanes */
+    ROWS = SK_MPM_NODES / 3,                 /* of three nodes along x */
+    MOST_GROUPS = 32 / SK_LANES,             /* of a cell, added at once */
+    MOST_WIDE = 16,                          /* of neighbouring cells */
+    WIDE_COST = SK_LANES_COUNT == 8 ? 6 : 8, /* sums of the eight lanes of a cell are dear */
+    MOST_LAWS = 512                          /* points of neighbouring cells that are lanes */
 };
 
 /* What the groups of a block share. */
@@ -317,6 +318,16 @@ typedef struct wide_giving {
     wide_gift gifts[MOST_WIDE];
 } wide_giving;
 
+/* Fetches what the transfer needs of points while their laws are computed. */
+static void fetch_points(const sk_mpm_points *points, uint32_t begin, uint32_t end)
+{
+    for (uint32_t p = begin; p < end; p++) {
+        __builtin_prefetch(points->now.affine + sk_mpm_row(points, p) * SK_MPM_MATRIX);
+        if (p % 2 == 0) /* two a cache line */
+            __builtin_prefetch(points->records + p);
+    }
+}
+
 /* Points n from `begin` to `end` of each cell. */
 INLINE void give_wide(wide_giving *wide, uint32_t begin, uint32_t end, sk_lane_kind kind)
 {
@@ -343,6 +354,7 @@ static void give_cells(give_frame *frame, int cell, const sk_mpm_wide *lanes, wi
     wide.first = sk_mpm_first_node(cell);
     wide.count = 0;
     wide.place = sk_place_lanes(frame->giving->grid, frame->block, cell, 1);
+    fetch_points(&frame->giving->points, wide.start[0], wide.start[SK_LANES]);
     SK_DIM(sk_mpm_laws)(frame->giving, wide.start[0], wide.start[SK_LANES], &frame->sums, frame->laws);
     give_wide(&wide, 0, lanes->least, SK_LANES_FULL);
     give_wide(&wide, lanes->least, lanes->most, SK_LANES_PART);
@@ -381,7 +393,7 @@ static void give_block(const sk_mpm_giving *giving, int block)
         sk_mpm_wide lanes;
         if (start[0] == start[SK_LANES])
             continue;
-        if (sk_mpm_is_wide(start, &lanes) && start[SK_LANES] - start[0] <= MOST_LAWS) {
+        if (sk_mpm_is_wide(start, WIDE_COST, &lanes) && start[SK_LANES] - start[0] <= MOST_LAWS) {
             give_cells(&frame, cell, &lanes, &wide);
             continue;
         }
