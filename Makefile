@@ -61,12 +61,14 @@ test-long: ## run every case of the list of checks for every method (`make test`
 	@tools/setup.sh build test
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
-	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling physics_elastoplastic selkie -- $(NINJA_FLAGS)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks physics_coiling physics_elastoplastic physics_splashes selkie -- $(NINJA_FLAGS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_coiling long
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_elastoplastic long
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/physics_splashes long
 	@if $(BUILD)/selkie doctor | grep -q '^websockets *there'; then python3 tests/cli/studio_soak.py $(BUILD)/selkie 600; fi
 	@bash tests/cli/_studio_firefox.sh $(BUILD) || [ $$? -eq 77 ]
+	@case $$(uname -m) in aarch64|arm64) sh tests/check_simd.sh $(BUILD) neon $$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' $(BUILD)/CMakeCache.txt);; esac
 
 web: ## the studio without a server: reduced fluids and small 2D liquids as WebAssembly, a static folder in build-web/site
 	@tools/setup.sh web
@@ -93,7 +95,7 @@ fuzz: ## fuzz every reader for a long time: make fuzz FUZZ_SECONDS=600
 bench: ## measure speed and memory (build/bench_*)
 	@tools/setup.sh build bench
 	@$(MAKE) --no-print-directory build-all
-	@for program in step cuda film cfl backends poisson bounded unilateral sph small_dense; do \
+	@for program in step cuda film cfl backends poisson bounded unilateral stress bodies mpm splash reduced sph small_dense; do \
 	    if [ -x $(BUILD)/bench_$$program ]; then $(BUILD)/bench_$$program || exit 1; fi; \
 	done
 

@@ -6,7 +6,7 @@
  *   rigid    64 bodies of ratio 0.01 in a pool: pressure iterations and time over those without them
  *
  * Twins step in turn, so that other programs disturb both; the least of the steps counts. Usage: bench_bodies
- * [particles] [threads] [soft|heat|rigid] */
+ * [particles] [threads] [soft|heat|rigid|discs|packed|balls|pool] */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -216,11 +216,14 @@ int main(int argument_count, char **arguments)
             measure_soft(particles, threads, (selkie_soft_mode)mode);
     for (int melts = 0; strstr(which, "heat") && melts < 2; melts++)
         measure_heat(particles, threads, melts);
-    if (strstr(which, "rigid")) {
+    const int rigid = strstr(which, "rigid") != NULL;
+    if (rigid || strstr(which, "discs"))
         measure_rigid(2, 0.125 * particles, threads, 2.0);
+    if (rigid || strstr(which, "packed"))
         measure_rigid(2, 0.125 * particles, threads, 4.0);
+    if (rigid || strstr(which, "balls"))
         measure_rigid(3, particles, threads, 2.0);
+    if (rigid || strstr(which, "pool"))
         measure_rigid(3, 4.0 * particles, threads, 2.0); /* the bodies touch a smaller part of the liquid */
-    }
     return 0;
 }

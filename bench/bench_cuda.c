@@ -1,9 +1,13 @@
 /* Speed and memory of a step on the GPU, and the time of each kernel.
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
- * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda [dam|dam_1m|river|points|all]
+ * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
+ * [dam|dam_1m|river|points|quad|all]
  * [--steps N] [--kernels]
  * [--graphs] [--backend NAME]
+ *
+ * quad is scenes/uic/quad_dam.json from 0.8 s on: four columns that meet, unilateral incompressibility, steps by
+ * time.cfl 1.
  *
  * The river is a channel of 3.3 million cells, two thirds full, with a bed of running water and a free surface.
  */
@@ -19,16 +23,19 @@
 typedef struct bench_case {
     const char *name;
     int cells[3];
-    int columns[2][2][3]; /* two boxes of liquid, in cells: lower and upper corner */
+    int columns[4][2][3]; /* boxes of liquid, in cells: lower and upper corner; two, or four for quad */
     double cell_size;     /* m */
-    double dt;            /* s */
+    double dt;            /* s  0 = by the speed */
     double speed;         /* m/s  along x */
     int warm_up, steps;
-    int points; /* elastoplastic ones, by mpm */
+    int points;     /* elastoplastic ones, by mpm */
+    int unilateral; /* incompressibility */
 } bench_case;
 
+enum { COLUMNS = 4 };
+
 static const bench_case cases[] = {
-    {"dam", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.02, 0.0, 0, 500, 0},
+    {"dam", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.02, 0.0, 0, 500, 0, 0},
     {"dam_1m",
      {100, 200, 100},
      {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
@@ -37,6 +44,7 @@ static const bench_case cases[] = {
      0.0,
      20,
      100,
+     0,
      0},
     {"river",
      {1600, 64, 128},
@@ -46,16 +54,39 @@ static const bench_case cases[] = {
      1.5,
      5,
      20,
+     0,
      0},
-    {"points", {128, 128, 128}, {{{8, 2, 8}, {72, 66, 40}}, {{8, 2, 40}, {56, 44, 64}}}, 0.01, 0.01, 0.0, 20, 200, 1},
+    {"points",
+     {128, 128, 128},
+     {{{8, 2, 8}, {72, 66, 40}}, {{8, 2, 40}, {56, 44, 64}}},
+     0.01,
+     0.01,
+     0.0,
+     20,
+     200,
+     1,
+     0},
+    {"quad",
+     {100, 100, 100},
+     {{{0, 0, 0}, {30, 57, 30}},
+      {{70, 0, 0}, {100, 57, 30}},
+      {{0, 0, 70}, {30, 57, 100}},
+      {{70, 0, 70}, {100, 57, 100}}},
+     0.1,
+     0.0,
+     0.0,
+     45,
+     60,
+     0,
+     1},
 };
 
-static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liquid_def liquids[2],
+static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liquid_def liquids[COLUMNS],
                       selkie_material_def *material)
 {
     selkie_scene_defaults(scene);
     scene->domain.cell_size = bench->cell_size;
-    for (int l = 0; l < 2; l++) {
+    for (int l = 0; l < COLUMNS; l++) {
         selkie_liquid_defaults(&liquids[l]);
         selkie_shape_defaults(&liquids[l].shape, SELKIE_SHAPE_BOX);
         liquids[l].velocity[0] = bench->speed;
@@ -67,12 +98,18 @@ static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liqui
     for (int d = 0; d < 3; d++)
         scene->domain.size[d] = bench->cells[d] * bench->cell_size;
     scene->liquids = liquids;
-    scene->liquid_count = 2;
+    scene->liquid_count = bench->unilateral ? COLUMNS : 2;
     scene->time.step = bench->dt;
     scene->time.end = 1000.0;
-    scene->time.fps = 1.0 / bench->dt;
+    scene->time.fps = bench->dt > 0.0 ? 1.0 / bench->dt : 30.0;
     scene->volume = SELKIE_VOLUME_IDP;
     scene->pressure.tolerance = 1e-3;
+    if (bench->unilateral) {
+        scene->incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+        scene->volume = SELKIE_VOLUME_AUTO;
+        scene->particles.per_cell = 27;
+        scene->time.cfl = 1.0;
+    }
     if (!bench->points)
         return;
     selkie_material_defaults(material);
@@ -95,7 +132,7 @@ static int take_steps(selkie_world *world, int steps, double *ms, double iterati
             return 0;
         }
         *ms += selkie_world_statistics(world)->step_ms;
-        iterations[0] += world->step.density_report.iterations;
+        iterations[0] += world->step.density_report.iterations + world->step.correction.iterations;
         iterations[1] += world->step.pressure.iterations;
     }
     return 1;
@@ -128,8 +165,8 @@ static const struct {
     {"displace<true>", 64, 12},
     {"project", 0, 49},
     {"add_forces", 0, 24},
-    {"move<NOTHING>", 64, 36},
-    {"move<OBSTACLES>", 64, 36},
+    {"(move<NOTHING, WHOLE>)", 64, 36},
+    {"(move<OBSTACLES, WHOLE>)", 64, 36},
     {"merge_faces", 0, 83},
     {"merge_centres", 0, 12},
 };
@@ -169,7 +206,7 @@ typedef struct bench_options {
 static double time_of_cpu(const bench_case *bench, int steps)
 {
     selkie_scene scene;
-    selkie_liquid_def liquids[2];
+    selkie_liquid_def liquids[COLUMNS];
     selkie_material_def material;
     selkie_world_options options;
     selkie_world *world;
@@ -190,7 +227,7 @@ static double time_of_cpu(const bench_case *bench, int steps)
 static int run(const bench_case *bench, const bench_options *wanted)
 {
     selkie_scene scene;
-    selkie_liquid_def liquids[2];
+    selkie_liquid_def liquids[COLUMNS];
     selkie_material_def material;
     selkie_world_options options;
     selkie_world *world;

@@ -318,6 +318,8 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     SK_TRY(take_blocks(cuda, step, blocks, error));
     SK_TRY(take_solver(cuda, step, error));
     SK_TRY(take_particles(cuda, step, error));
+    if (step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        SK_TRY(step->dimension == 2 ? sk_cuda_take_bounded_2d(step, error) : sk_cuda_take_bounded_3d(step, error));
     if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_mpm_2d(step, error) : sk_cuda_take_mpm_3d(step, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->data, &cuda->shadow, sizeof cuda->shadow, cudaMemcpyHostToDevice, cuda->stream),
@@ -619,6 +621,11 @@ static selkie_code report_pressure(sk_step *step, selkie_error *error)
     memset(&step->pressure, 0, sizeof step->pressure);
     if (!sk_step_has_pressure(step) || step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
         return SELKIE_OK;
+    if (step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL) {
+        step->pressure.iterations = step->unilateral.iterations;
+        step->pressure.residual = step->unilateral.residual;
+        return SELKIE_OK;
+    }
     report_errors(step);
     sk_cuda_remember_solve(step->cuda, SK_CUDA_PRESSURE, results->pressure.iterations, results->pressure.twice);
     step->pressure.iterations = results->pressure.iterations;

@@ -68,6 +68,8 @@ typedef struct sk_cuda_solver {
     /* of this solve, set before it */
     double tolerance;
     int norm, max_iterations;
+    int bounded; /* the unknowns are at least 0: bounded_dim.cu */
+    int idle;    /* there is nothing to solve; the solution is 0 */
 
     /* of this solve, written by the device */
     int block_count;              /* of the grid, with block 0 */
@@ -85,6 +87,31 @@ typedef struct sk_cuda_solver {
     int iteration, done, skip, careful, check, converged, flip, broken;
     unsigned ticket;
 } sk_cuda_solver;
+
+/* A solve under bounds. The unknowns of coarse levels are in `x`, their right sides in `b` of the levels of the solver
+ * with all cells; `part` has the levels of the free cells of one of them, the root, with its residual in `b` and its
+ * correction in `x`. */
+typedef struct sk_cuda_bounded {
+    sk_cuda_solver part; /* shares places, lists and neighbours with the other one */
+    double *partial[2];  /* [places] sums of the blocks of a coarse level */
+    double unit;         /* residuals are relative to this one */
+    int exactly;         /* residuals are computed in double */
+    int paired;          /* the solution is a pair of floats */
+    int check;           /* the next residual must be computed in double */
+    int balanced;        /* the liquid is one closed component without held cells: means are left out */
+    int held;            /* cells, counted in a closed component */
+    float mean_r, mean_z, length;
+} sk_cuda_bounded;
+
+/* Unilateral incompressibility on the device. */
+typedef struct sk_cuda_unilateral {
+    int shifted;      /* SHIFT_* holds a correction */
+    int partly;       /* only wanted blocks take part */
+    int wanted_count; /* blocks */
+    uint32_t *wanted; /* [capacity] */
+    float *excess;    /* [capacity] largest density above the room */
+    float largest;    /* of all blocks */
+} sk_cuda_unilateral;
 
 /* Results of a step that the host reads. */
 typedef struct sk_cuda_results {
@@ -110,6 +137,11 @@ typedef struct sk_cuda_results {
         int iterations, converged, broken, unknowns, twice;
         double residual;
     } pressure, density;
+    struct {
+        int iterations, converged, done, broken, unknowns;
+        double residual, excess;
+        int64_t free_cells;
+    } bounded; /* of the last solve under bounds */
 } sk_cuda_results;
 
 typedef struct sk_cuda_data {
@@ -136,6 +168,7 @@ typedef struct sk_cuda_data {
     float *mpm_friction;             /* [obstacles] Coulomb's */
     unsigned ticket[SK_CUDA_TICKETS];
     unsigned overfull; /* cells in the list of the density projection */
+    sk_cuda_unilateral unilateral;
     sk_cuda_results results;
 } sk_cuda_data;
 
@@ -157,6 +190,7 @@ typedef struct sk_cuda_mpm {
 typedef struct sk_cuda_constants {
     float gain[3]; /* m/s  of gravity */
     int affine;    /*      attribute of the matrices of APIC */
+    int spare;     /*      field of unilateral incompressibility */
     int material;  /*      attribute of the materials */
     sk_transfer_options options;
     sk_displacement displacement;
@@ -222,8 +256,9 @@ struct sk_cuda {
     sk_cuda_sent *device;             /* the same on the device */
     sk_cuda_data *data;               /* on the device */
     sk_cuda_solver *solver;           /* on the device */
+    sk_cuda_bounded *bounded;         /* on the device; NULL but for unilateral incompressibility */
     sk_cuda_data shadow;              /* the host's copy: addresses */
-    sk_cuda_solver solver_shadow;
+    sk_cuda_solver solver_shadow, part_shadow;
     sk_cuda_results *results; /* pinned */
     void *allocations[256];
     int allocation_count;
@@ -305,13 +340,15 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
  * A kernel may start before its predecessors in the graph are done. SK_CUDA_WAIT waits for them. The first thread block
  * of a kernel waits on all its paths, so that the kernel is not done before them; others may return if they have
  * nothing to do. Before the wait a kernel may only read what no kernel of the same graph writes: iterations of the
- * solver read the matrix. */
+ * solver read the matrix. SK_LAUNCH_AFTER starts a kernel when all before it are done; those after it may read what
+ * they wrote. */
 #ifdef SK_CUDA_EMULATED
 #define SK_CUDA_WAIT() ((void)0)
 #define SK_CUDA_LET_NEXT_START() ((void)0)
 #define SK_CUDA_TEAM_BARRIER(team, threads) __syncthreads()
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
     ((void)(cuda), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
+#define SK_LAUNCH_AFTER SK_LAUNCH
 #define SK_LAUNCH_SIMPLE(cuda, kernel, blocks, threads, ...)                                                           \
     ((void)(cuda), sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #else
@@ -327,8 +364,8 @@ static inline int sk_cuda_times_kernels(const sk_cuda *cuda)
 }
 
 template <typename... Parameters, typename... Arguments>
-static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel)(Parameters...), int blocks,
-                                  int threads, Arguments... arguments)
+static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps, void (*kernel)(Parameters...),
+                                  int blocks, int threads, Arguments... arguments)
 {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute overlap = {};
@@ -338,7 +375,7 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel
     config.blockDim.x = (unsigned)threads;
     config.stream = cuda->stream;
     config.attrs = &overlap;
-    config.numAttrs = sk_cuda_times_kernels(cuda) ? 0 : 1;
+    config.numAttrs = sk_cuda_times_kernels(cuda) || !overlaps ? 0 : 1;
     if (sk_cuda_times_kernels(cuda))
         sk_cuda_profile_begin(cuda);
     cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
@@ -346,7 +383,9 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel
         sk_cuda_profile_end(cuda, name);
 }
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
-    sk_cuda_launch(cuda, #kernel, kernel, blocks, threads, __VA_ARGS__)
+    sk_cuda_launch(cuda, #kernel, 1, kernel, blocks, threads, __VA_ARGS__)
+#define SK_LAUNCH_AFTER(cuda, kernel, blocks, threads, ...)                                                            \
+    sk_cuda_launch(cuda, #kernel, 0, kernel, blocks, threads, __VA_ARGS__)
 #define SK_LAUNCH_SIMPLE SK_LAUNCH
 #endif
 

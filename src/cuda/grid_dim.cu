@@ -23,7 +23,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     measure(const sk_step *step, sk_cuda_data *data, int with_volumes)
 {
     SK_CUDA_WAIT();
-    const sk_flat_walls walls = {{0, 0, 0}, {0, 0, 0}}; /* of unilateral incompressibility alone */
+    const sk_flat_walls walls = flat_walls_of(step);
     const int count = (int)gridDim.x;
     sk_cell_volumes volumes = {0.0, 0.0, 0.0, 0, 0};
     SK_CUDA_EACH_BLOCK(block, step)

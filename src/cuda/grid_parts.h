@@ -141,4 +141,57 @@ SK_DEVICE sk_plain_cell cell_of_particle(const sk_grid *grid, const sk_cuda_data
     return cell;
 }
 
+enum {
+    KNOWN_SIDE = SK_BLOCK_N + 2,
+    KNOWN_TILE = SELKIE_DIM == 3 ? KNOWN_SIDE * KNOWN_SIDE * KNOWN_SIDE : KNOWN_SIDE * KNOWN_SIDE
+};
+
+/* A copy of three components in the cells of a block and around it, 0 where they are unknown. */
+SK_DEVICE void load_known_tile(const sk_grid *grid, int block, int first, float *tile)
+{
+    const sk_plain_cell whole = {block, 0};
+    for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
+        const int offset[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
+                               SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
+        const size_t from = sk_plain_index(sk_plain_beside(grid, whole, offset));
+        for (int d = 0; d < SELKIE_DIM; d++)
+            tile[d * KNOWN_TILE + n] = sk_known_or_zero(grid->fields[first + d][from]);
+    }
+}
+
+/* Component d of a tile at a fraction of a cell, from the nodes that have weights: sk_interpolate, or
+ * sk_interpolate_nearest with `nearest`. */
+SK_DEVICE float sample_tile(const float *tile, const int corner[3], const int at[3], const float fraction[3], int d,
+                            int nearest)
+{
+    node_span span = span_of(d, fraction);
+    const int upper = fraction[d] >= 0.5f;
+    int first = d * KNOWN_TILE, pitch = 1;
+    if (nearest) {
+        span.weights[d][0] = upper ? 0.0f : 1.0f;
+        span.weights[d][1] = upper ? 1.0f : 0.0f;
+    }
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        first += (at[e] - corner[e] + 1 + span.first[e] - (e != d)) * pitch;
+        pitch *= KNOWN_SIDE;
+    }
+    float sum = 0.0f;
+    for (int n = 0; n < SK_CORNERS; n++)
+        sum += corner_weight(span.weights, n) *
+               tile[first + (n & 1) + KNOWN_SIDE * ((n >> 1 & 1) + KNOWN_SIDE * (n >> 2))];
+    return sum;
+}
+
+/* The new position of a particle: sk_plain_displace. */
+SK_DEVICE void displace_particle(const sk_plain_frame *frame, const sk_displacement *by, const float *tile,
+                                 const int corner[3], const int at[3], float position[3])
+{
+    const float x[3] = {position[0], position[1], SELKIE_DIM == 3 ? position[2] : 0.0f};
+    float fraction[3] = {0.0f, 0.0f, 0.0f};
+    sk_plain_fractions(frame, x, at, fraction);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        position[d] =
+            sk_clamp(x[d] + frame->cell_size * sample_tile(tile, corner, at, fraction, d, 1), by->low[d], by->high[d]);
+}
+
 #endif

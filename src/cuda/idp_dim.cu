@@ -328,53 +328,11 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
-enum { TILE_SIDE = SK_BLOCK_N + 2, TILE = SELKIE_DIM == 3 ? TILE_SIDE * TILE_SIDE * TILE_SIDE : TILE_SIDE * TILE_SIDE };
-
-/* The new position of a particle: sk_plain_displace, with the nodes that have weights. */
-SK_DEVICE void displace_particle(const sk_plain_frame *frame, const sk_displacement *by, const float *tile,
-                                 const int corner[3], const int at[3], float position[3])
-{
-    const float x[3] = {position[0], position[1], SELKIE_DIM == 3 ? position[2] : 0.0f};
-    float fraction[3] = {0.0f, 0.0f, 0.0f};
-    sk_plain_fractions(frame, x, at, fraction);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        node_span span = span_of(d, fraction);
-        const int upper = fraction[d] >= 0.5f;
-        int first = d * TILE, pitch = 1;
-        span.weights[d][0] = upper ? 0.0f : 1.0f;
-        span.weights[d][1] = upper ? 1.0f : 0.0f;
-        for (int e = 0; e < SELKIE_DIM; e++) {
-            first += (at[e] - corner[e] + 1 + span.first[e] - (e != d)) * pitch;
-            pitch *= TILE_SIDE;
-        }
-        float sum = 0.0f;
-        for (int n = 0; n < SK_CORNERS; n++)
-            sum += corner_weight(span.weights, n) *
-                   tile[first + (n & 1) + TILE_SIDE * ((n >> 1 & 1) + TILE_SIDE * (n >> 2))];
-        position[d] = sk_clamp(x[d] + frame->cell_size * sum, by->low[d], by->high[d]);
-    }
-}
-
-/* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
-SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const float before[3],
-                               sk_particle *particle)
-{
-    sk_swept_path path;
-    if (is_clear_of_obstacles(constants, before, particle->position))
-        return;
-    path.begin = path.end = 0.0;
-    for (int d = 0; d < 3; d++) {
-        path.low[d] = constants->displacement.low[d];
-        path.high[d] = constants->displacement.high[d];
-    }
-    sk_sweep_moved(&step->solids, &path, before, particle);
-}
-
 template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     displace(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int local)
 {
-    __shared__ float tile[SELKIE_DIM * TILE];
+    __shared__ float tile[SELKIE_DIM * KNOWN_TILE];
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
@@ -391,13 +349,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         int corner[3] = {0, 0, 0};
         sk_plain_coordinates(grid, whole, corner);
         __syncthreads();
-        for (int n = (int)threadIdx.x; !still && n < TILE; n += (int)blockDim.x) {
-            const int offset[3] = {n % TILE_SIDE - 1, n / TILE_SIDE % TILE_SIDE - 1,
-                                   SELKIE_DIM == 3 ? n / TILE_SIDE / TILE_SIDE - 1 : 0};
-            const size_t from = sk_plain_index(sk_plain_beside(grid, whole, offset));
-            for (int d = 0; d < SELKIE_DIM; d++)
-                tile[d * TILE + n] = sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][from]);
-        }
+        if (!still)
+            load_known_tile(grid, block, SK_FIELD_VELOCITY_X, tile);
         __syncthreads();
         for (uint32_t p = begin + threadIdx.x; p < end; p += blockDim.x) {
             float4 *record = (float4 *)(void *)&step->particles.records[p];

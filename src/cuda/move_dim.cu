@@ -8,6 +8,7 @@
 extern "C" {
 #include "cuda/phases.h"
 #include "methods/force_fields.h"
+#include "methods/uic/uic.h"
 }
 #include "cuda/grid_parts.h"
 #include "cuda/solids_parts.h"
@@ -24,6 +25,9 @@ enum {
 /* What particles move among. sk_cuda_check refuses obstacles in periodic domains. */
 enum { NOTHING, OBSTACLES, JOINED_SIDES };
 
+/* Parts of a move: new velocities, and the paths. A shift of unilateral incompressibility comes between them. */
+enum { GIVES = 1, TRAVELS = 2, WHOLE = GIVES | TRAVELS };
+
 /* The fields that the particles of a block sample, in shared memory. */
 typedef struct move_tiles {
     float mixed[SELKIE_DIM * NEAR]; /* what the velocities of particles sample */
@@ -39,6 +43,7 @@ SK_DEVICE size_t cell_of_tile(const sk_grid *grid, int block, int n, int side, i
     return sk_plain_index(sk_plain_beside(grid, first, offset));
 }
 
+template <int PARTS>
 SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *options, int block, move_tiles *tiles)
 {
     const sk_grid *grid = &step->grid;
@@ -48,12 +53,14 @@ SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *option
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float end = grid->fields[step->end_velocity + d][at];
             tiles->end[d * NEAR + n] = end;
+            if (!(PARTS & GIVES))
+                continue;
             tiles->mixed[d * NEAR + n] =
                 flip ? sk_flip_mix(end, grid->fields[SK_FIELD_CHANGE_X + d][at], options->flip_ratio)
                      : sk_known_or_zero(end);
         }
     }
-    for (int n = (int)threadIdx.x; n < FAR; n += (int)blockDim.x) {
+    for (int n = (int)threadIdx.x; PARTS & TRAVELS && n < FAR; n += (int)blockDim.x) {
         const size_t at = cell_of_tile(grid, block, n, FAR_SIDE, 2);
         for (int d = 0; d < SELKIE_DIM; d++)
             tiles->velocity[d * FAR + n] = grid->fields[SK_FIELD_VELOCITY_X + d][at];
@@ -101,6 +108,19 @@ SK_DEVICE float give_velocity(const sk_transfer_options *options, const sk_plain
         }
     }
     return speed2;
+}
+
+/* Does a particle of a block fly? `flying` is a field. */
+SK_DEVICE uint32_t flags_in_flight(const sk_plain_frame *frame, const float *flying, int block, const int corner[3],
+                                   const sk_particle *particle)
+{
+    sk_plain_cell cell = {block, 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = (int)sk_cell_coordinate(particle->position[d], frame->corner[d], frame->inverse) - corner[d];
+        cell.local |= at << (d * SK_BLOCK_LOG);
+    }
+    return (particle->flags & ~(uint32_t)SK_PARTICLE_FLYING) |
+           (flying[sk_plain_index(cell)] > 0.0f ? (uint32_t)SK_PARTICLE_FLYING : 0);
 }
 
 /* The obstacles on the path of a particle: as in advect_plain_dim.c. */
@@ -158,7 +178,7 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
     return gone;
 }
 
-template <int AMONG>
+template <int AMONG, int PARTS>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
@@ -190,20 +210,25 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             a.velocity.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 2;
             a.end.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 1;
         }
-        load_tiles(step, &options, block, &tiles);
+        load_tiles<PARTS>(step, &options, block, &tiles);
         __syncthreads();
         for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
             sk_particle particle = load_particle(&step->particles.records[p]);
-            const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
-                                               affine ? affine + 9 * (size_t)p : nullptr);
-            fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
-            kinetic += 0.5 * (double)speed2;
-            bad += !(speed2 < 1e30f);
-
-            const int gone = travel<AMONG>(step, constants, &a, &particle);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                position[d] += gone ? 0.0 : (double)particle.position[d];
-            left += gone;
+            if (PARTS & GIVES) {
+                const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
+                                                   affine ? affine + 9 * (size_t)p : nullptr);
+                fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
+                kinetic += 0.5 * (double)speed2;
+                bad += !(speed2 < 1e30f);
+                if (options.flying)
+                    particle.flags = flags_in_flight(&frame, options.flying, block, corner, &particle);
+            }
+            if (PARTS & TRAVELS) {
+                const int gone = travel<AMONG>(step, constants, &a, &particle);
+                for (int d = 0; d < SELKIE_DIM; d++)
+                    position[d] += gone ? 0.0 : (double)particle.position[d];
+                left += gone;
+            }
             store_particle(&step->particles.records[p], particle);
         }
     }
@@ -226,13 +251,15 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
         largest = fmax(largest, data->partial[6 * count + i]);
     largest = sk_cuda_largest(largest);
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && PARTS & GIVES) {
         data->results.kinetic = total[0];
+        data->results.bad = (int64_t)total[4];
+        data->results.fastest2 = largest;
+    }
+    if (threadIdx.x == 0 && PARTS & TRAVELS) {
         for (int d = 0; d < 3; d++)
             data->results.positions[d] = total[1 + d];
-        data->results.bad = (int64_t)total[4];
         data->results.gone = (int64_t)total[5];
-        data->results.fastest2 = largest;
     }
 }
 
@@ -368,16 +395,48 @@ static void launch_move(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, move<OBSTACLES>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+        SK_LAUNCH(cuda, (move<OBSTACLES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
     else if (host->grid.periodic)
-        SK_LAUNCH(cuda, move<JOINED_SIDES>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+        SK_LAUNCH(cuda, (move<JOINED_SIDES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
     else
-        SK_LAUNCH(cuda, move<NOTHING>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+        SK_LAUNCH(cuda, (move<NOTHING, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)
 {
     SK_TRY(sk_cuda_run(step, "move", launch_move, error));
+    sk_particles_moved(&step->particles);
+    step->cuda->particles_here = 0;
+    return sk_cuda_finish_step(step, error);
+}
+
+static void launch_give(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, (move<NOTHING, GIVES>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, &cuda->device->step,
+              &cuda->device->constants, cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_to_particles)(sk_step *step, selkie_error *error)
+{
+    step->cuda->particles_here = 0;
+    return sk_cuda_run(step, "to_particles", launch_give, error);
+}
+
+/* sk_cuda_check refuses joined sides where the move is split. */
+static void launch_advect(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, (move<OBSTACLES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, (move<NOTHING, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_advect)(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_run(step, "advect", launch_advect, error));
     sk_particles_moved(&step->particles);
     step->cuda->particles_here = 0;
     return sk_cuda_finish_step(step, error);
@@ -395,6 +454,10 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     }
     constants->options = flip_transfer_options(step);
     constants->options.relative_density = sent->step.relative_density; /* on the device */
+    const sk_uic_state *unilateral = (const sk_uic_state *)sk_step_state(step, &sk_method_uic);
+    constants->spare = unilateral ? unilateral->spare : 0;
+    if (constants->options.flying)
+        constants->options.flying = sent->step.grid.fields[SK_FIELD_PREDICTED];
     constants->affine = constants->material = 0;
     for (int a = 0; a < step->particles.attribute_count; a++) {
         if (strcmp(step->particles.attributes[a].name, "affine") == 0)

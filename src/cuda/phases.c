@@ -2,6 +2,7 @@
 #include "cuda/phases.h"
 #include "cuda/cuda.h"
 #include "defs/structs.h"
+#include "geom/shape.h"
 #include "selkie_config.h"
 
 #if SELKIE_HAVE_CUDA
@@ -28,6 +29,13 @@ static const struct {
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
     {"flip", "move", {sk_cuda_move_2d, sk_cuda_move_3d}},
     {"flip", "wall_layer", {sk_cuda_wall_layer_2d, sk_cuda_wall_layer_3d}},
+    {"flip", "to_particles", {sk_cuda_to_particles_2d, sk_cuda_to_particles_3d}},
+    {"flip", "advect", {sk_cuda_advect_2d, sk_cuda_advect_3d}},
+    {"unilateral", "density_correct", {sk_cuda_uic_correct_2d, sk_cuda_uic_correct_3d}},
+    {"unilateral", "predict", {sk_cuda_uic_predict_2d, sk_cuda_uic_predict_3d}},
+    {"unilateral", "pressure", {sk_cuda_uic_pressure_2d, sk_cuda_uic_pressure_3d}},
+    {"unilateral", "extrapolate", {sk_cuda_uic_extrapolate_2d, sk_cuda_uic_extrapolate_3d}},
+    {"unilateral", "shift", {sk_cuda_uic_shift_2d, sk_cuda_uic_shift_3d}},
     {"particle_forces", "particle_forces", {sk_cuda_particle_forces, sk_cuda_particle_forces}},
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
@@ -103,6 +111,21 @@ static int has_odd_period(const selkie_scene *scene)
     return odd;
 }
 
+/* Parts of unilateral incompressibility; NULL = none is missing. */
+static const char *missing_in_unilateral(const selkie_scene *scene)
+{
+    const selkie_unilateral_def *def = &scene->unilateral;
+    int moves = 0;
+    for (int o = 0; o < scene->obstacle_count; o++)
+        moves |= sk_obstacle_moves(&scene->obstacles[o]);
+    return moves && def->density_correction                 ? "unilateral incompressibility with moving obstacles"
+           : scene->domain.periodic                         ? "unilateral incompressibility with periodic sides"
+           : def->suction                                   ? "unilateral.suction"
+           : def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""
+           : def->solver != SELKIE_UNILATERAL_ACTIVE_SET    ? "unilateral.solver \"mprgp\""
+                                                            : NULL;
+}
+
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
@@ -111,8 +134,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "a discretization other than \"grid\" and \"mpm\"";
     if (has_points && (scene->source_count || scene->drain_count))
         return "sources and drains of elastoplastic points";
-    if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)
-        return "unilateral incompressibility";
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))
+        return missing_in_unilateral(scene);
     if (scene->body_count)
         return "rigid bodies";
     if (sk_scene_has_immersed_points(scene))

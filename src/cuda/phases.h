@@ -17,6 +17,13 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_move_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_cuda_wall_layer_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_advect_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_cuda_uic_correct_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_uic_predict_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_uic_pressure_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_uic_extrapolate_##dim(sk_step *step, selkie_error *error);                                     \
+    selkie_code sk_cuda_uic_shift_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_cuda_masses_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_density_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
@@ -38,6 +45,13 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_iterate_##dim(sk_step *step, int kind, selkie_error *error);                                   \
     void sk_cuda_end_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                           \
     void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);                                                            \
+    /* A solve under bounds of the system in the grid's fields. The results are here afterwards. */                    \
+    selkie_code sk_cuda_solve_bounded_##dim(sk_step *step, int kind, selkie_error *error);                             \
+    selkie_code sk_cuda_take_bounded_##dim(sk_step *step, selkie_error *error);                                        \
+    /* Parts of it: the levels of the free cells of a root, and a cycle over them. */                                  \
+    void sk_cuda_coarsen_part_##dim(struct sk_cuda *cuda, int root);                                                   \
+    void sk_cuda_restrict_problem_##dim(struct sk_cuda *cuda);                                                         \
+    void sk_cuda_cycle_part_##dim(struct sk_cuda *cuda, int root);                                                     \
     /* Launches the sort that follows a density projection, unless it may need more memory. */                         \
     selkie_code sk_cuda_sort_ahead_##dim(sk_step *step, selkie_error *error);                                          \
     /* Launches of the transfer to the grid and of the density. */                                                     \

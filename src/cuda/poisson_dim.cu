@@ -139,7 +139,7 @@ SK_DEVICE void solve_bottom(sk_cuda_solver *solver)
 static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int depth)
 {
     solve_bottom(solver);
-    if (depth > 0)
+    if (depth > 0 || solver->bounded)
         return;
     /* No smoother takes the product. */
     const sk_cuda_level *level = &solver->level[0];
@@ -483,14 +483,22 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 
 /* --- Launches --- */
 
+/* What a cycle works on: all cells, or the free cells of a solve under bounds. */
+typedef struct cycled_levels {
+    sk_cuda_solver *solver;       /* on the device */
+    const sk_cuda_solver *shadow; /* the host's copy */
+    int thorough;                 /* the blocks of level 0 are visited twice, and the product with b is taken */
+} cycled_levels;
+
 /* A cycle from a level on. */
-template <bool WRAPS> static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int how)
+template <bool WRAPS>
+static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int from_zero, int how)
 {
-    sk_cuda_solver *solver = cuda->solver;
-    const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
-    const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
+    sk_cuda_solver *solver = of->solver;
+    const level_pair levels = {depth, of->shadow->level[depth], of->shadow->level[depth + 1]};
+    const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 && of->thorough ? 2 : 1;
     const int wide = launch_width(cuda, depth);
-    if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
+    if (depth >= tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
         SK_LAUNCH(cuda, cycle_tail<WRAPS>, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
         return;
     }
@@ -503,16 +511,16 @@ template <bool WRAPS> static void launch_cycle(sk_cuda *cuda, int depth, int fro
                       how);
     SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
 
-    launch_cycle<WRAPS>(cuda, depth + 1, 1, how);
+    launch_cycle<WRAPS>(cuda, of, depth + 1, 1, how);
     if (how >> (depth + 1) & 1 && depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
-        launch_cycle<WRAPS>(cuda, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
+        launch_cycle<WRAPS>(cuda, of, depth + 1, 0, how | VISITS_OF_LAUNCH << (depth + 1));
 
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
             SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
                       SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
-                          (depth == 0 && n == 1 ? TAKE_DOT : 0),
+                          (depth == 0 && n == 1 && of->thorough ? TAKE_DOT : 0),
                       how);
 }
 
@@ -524,15 +532,22 @@ static void launch_check(sk_cuda *cuda)
 
 static void launch_steps(sk_cuda *cuda, int how)
 {
+    const cycled_levels all = {cuda->solver, &cuda->solver_shadow, 1};
     int joined = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
         joined |= cuda->solver_shadow.level[0].joined[d];
     if (joined)
-        launch_cycle<true>(cuda, 0, 1, how);
+        launch_cycle<true>(cuda, &all, 0, 1, how);
     else
-        launch_cycle<false>(cuda, 0, 1, how);
+        launch_cycle<false>(cuda, &all, 0, 1, how);
     SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, cuda->solver, how);
     SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);
+}
+
+void SK_DIM(sk_cuda_cycle_part)(sk_cuda *cuda, int root)
+{
+    const cycled_levels part = {&cuda->bounded->part, &cuda->part_shadow, 0};
+    launch_cycle<false>(cuda, &part, root, 1, ALL_VISITS);
 }
 
 /* An iteration of the loop: an iteration before it may have asked for the residual. */

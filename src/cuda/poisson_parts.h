@@ -89,6 +89,7 @@ SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     solver->block_count = step->grid.block_count;
     solver->surface_cells = 0;
+    solver->bounded = solver->idle = 0;
     for (int depth = 0; depth < solver->level_count; depth++)
         solver->count[depth][0] = solver->count[depth][1] = solver->unknowns[depth] = solver->numbers[depth] = 0;
 }

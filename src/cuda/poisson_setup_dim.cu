@@ -143,9 +143,9 @@ SK_DEVICE float coarse_face(const float *face, int block, int axis, int i, int j
 /* Coefficients of cell c of a coarse block. Returns whether it is an unknown. Blocks of level 0 without unknowns have
  * zeros. */
 template <bool JOINED>
-SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, int block, int c)
+SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, float softness,
+                           int block, int c)
 {
-    const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
     const int half = N / 2, cell[3] = {c % N, c / N % N, c / N / N};
     const size_t at = (size_t)block * CELLS + c;
     int above[3], child_block[3] = {0, 0, 0}, first[3] = {0, 0, 0};
@@ -189,6 +189,12 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
     return sum > 0.0f;
 }
 
+/* The softness of Dirichlet terms: linalg/multigrid_setup_dim.c. Cycles of solves under bounds are not thorough. */
+SK_DEVICE float softness_of(const sk_cuda_solver *solver)
+{
+    return SELKIE_DIM == 3 && !solver->bounded ? 0.15f : 0.1f;
+}
+
 /* Coefficients of a coarse level. By `width` thread blocks from the given one on, a thread a cell. */
 template <bool JOINED>
 SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth, int from,
@@ -199,7 +205,8 @@ SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const 
     for (int n = (int)blockIdx.x - from; n < blocks_of(solver, depth); n += width) {
         const int block = block_of_level(solver, depth, n);
         link_block(step, solver, depth, block);
-        const int unknowns = sk_cuda_sum(coarsen_cell<JOINED>(fine, level, map, block, (int)threadIdx.x));
+        const int unknowns =
+            sk_cuda_sum(coarsen_cell<JOINED>(fine, level, map, softness_of(solver), block, (int)threadIdx.x));
         if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
     }
@@ -235,13 +242,14 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
     const double largest = find_largest(solver->partial[0], solver->block_count);
     const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x == 0) {
+        const int fits = solver->bounded && sum <= 0.0; /* some cell is then on its bound */
         int exponent = 0;
         solver->broken = !(largest < INFINITY);
         if (!solver->broken)
             frexp(largest, &exponent);
         exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
         solver->scale = ldexpf(1.0f, -exponent);
-        solver->mean = solver->unknowns[0] ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
+        solver->mean = solver->unknowns[0] && !fits ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
         solver->mean_z = 0.0;
     }
 }
@@ -269,12 +277,29 @@ SK_DEVICE void coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const s
         for (int n = 0; n < blocks_of(solver, depth); n++) {
             const int block = block_of_level(solver, depth, n);
             link_block(step, solver, depth, block);
-            unknowns += coarsen_cell<JOINED>(fine, level, map, block, (int)threadIdx.x);
+            unknowns += coarsen_cell<JOINED>(fine, level, map, softness_of(solver), block, (int)threadIdx.x);
         }
         unknowns = sk_cuda_sum(unknowns); /* a barrier too */
         if (threadIdx.x == 0)
             solver->unknowns[depth] = unknowns;
         __syncthreads();
+    }
+}
+
+/* Finds the coarsest level, and the levels that are visited twice. By one thread. */
+SK_DEVICE void choose_levels(sk_cuda_solver *solver)
+{
+    int depth = 0;
+    while (depth < solver->level_count - 1 && solver->unknowns[depth] > SK_CUDA_BOTTOM)
+        depth++;
+    solver->bottom = depth;
+    solver->twice = 0;
+    /* Second visits as in is_worth_it of linalg/multigrid_cycle_dim.c. */
+    for (int l = 1; l <= 2 && l < depth; l++) {
+        const int fine = blocks_of(solver, l - 1), coarse = blocks_of(solver, l);
+        const int sparse = SELKIE_DIM == 3 && !solver->bounded && coarse > fine / 4;
+        if (!sparse && (l == 1 || coarse >= 24))
+            solver->twice |= 1 << l;
     }
 }
 
@@ -287,18 +312,8 @@ SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
     __shared__ int depth, count;
     const int t = (int)threadIdx.x;
     if (t == 0) {
-        depth = 0;
-        while (depth < solver->level_count - 1 && solver->unknowns[depth] > SK_CUDA_BOTTOM)
-            depth++;
+        depth = solver->bottom;
         count = 0;
-        solver->bottom = depth;
-        solver->twice = 0;
-        /* Second visits as in is_worth_it of linalg/multigrid_cycle_dim.c. */
-        for (int l = 1; l <= 2 && l < depth; l++) {
-            const int fine = blocks_of(solver, l - 1), coarse = blocks_of(solver, l);
-            if (!(SELKIE_DIM == 3 && coarse > fine / 4) && (l == 1 || coarse >= 24))
-                solver->twice |= 1 << l;
-        }
     }
     __syncthreads();
 
@@ -380,7 +395,8 @@ SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
         const float r = right_side(step, solver, at);
         level->b[at] = r;
         level->x[at] = solver->high[at] = solver->low[at] = solver->p[0][at] = 0.0f;
-        const double squares = norm_of(SELKIE_NORM_RELATIVE, r, 0.0f), left = norm_of(solver->norm, r, 0.0f);
+        const float pushes = solver->bounded && r < 0.0f ? 0.0f : r; /* a bound holds what is pulled down */
+        const double squares = norm_of(SELKIE_NORM_RELATIVE, pushes, 0.0f), left = norm_of(solver->norm, pushes, 0.0f);
         if (threadIdx.x == 0) {
             solver->partial[0][block] = squares;
             solver->partial[1][block] = left;
@@ -398,7 +414,7 @@ SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
         solver->converged = squares == 0.0 || residual <= solver->tolerance;
         solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
         solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
-        solver->done = solver->converged || solver->broken;
+        solver->done = solver->converged || solver->broken || solver->idle;
     }
 }
 
@@ -413,8 +429,151 @@ static __global__ void __launch_bounds__(CELLS)
         return;
     }
     coarsen_tail<JOINED>(step, solver, data, top);
-    prepare_bottom(solver);
+    if (threadIdx.x == 0)
+        choose_levels(solver);
+    __syncthreads();
+    if (!solver->bounded) /* steps under bounds have levels of their own */
+        prepare_bottom(solver);
 }
+
+/* --- Solves under bounds --- */
+
+/* Right sides of the cells of a coarse level's own problem: sums of the children's. By the thread blocks of a launch,
+ * a thread a cell. */
+SK_DEVICE void restrict_level_problem(sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
+{
+    const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
+    const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
+    const int half = N / 2, c = (int)threadIdx.x, cell[3] = {c % N, c / N % N, c / N / N};
+    for (int n = (int)blockIdx.x; n < blocks_of(solver, depth); n += (int)gridDim.x) {
+        const int block = block_of_level(solver, depth, n);
+        int above[3], child_block[3] = {0, 0, 0}, first[3] = {0, 0, 0};
+        coordinates_of(level, level->place[block], above);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            child_block[d] = 2 * above[d] + (cell[d] >= half);
+            first[d] = 2 * (cell[d] % half);
+        }
+        const int own = fine_block(fine, map, child_block), has = own && (depth > 1 || solver->active[own]);
+        float sum = 0.0f;
+        for (int child = 0; has && child < SK_CORNERS; child++)
+            sum += fine->b[(size_t)own * CELLS +
+                           cell_index(first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2))];
+        level->b[(size_t)block * CELLS + c] = SK_RESTRICTION_SCALE * sum;
+    }
+}
+
+static __global__ void __launch_bounds__(CELLS)
+    restrict_problem(sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
+{
+    SK_CUDA_WAIT();
+    if (!solver->done)
+        restrict_level_problem(solver, data, depth);
+}
+
+/* The smallest levels, from `top` on. One thread block. */
+static __global__ void __launch_bounds__(CELLS)
+    restrict_problem_tail(sk_cuda_solver *solver, const sk_cuda_data *data, int top)
+{
+    SK_CUDA_WAIT();
+    for (int depth = top; !solver->done && depth < solver->level_count; depth++) {
+        restrict_level_problem(solver, data, depth);
+        __threadfence_block();
+        __syncthreads();
+    }
+}
+
+void SK_DIM(sk_cuda_restrict_problem)(sk_cuda *cuda)
+{
+    const int tail = tail_of(cuda, 2);
+    for (int depth = 1; depth < tail; depth++)
+        SK_LAUNCH(cuda, restrict_problem, 2 * launch_width(cuda, depth), CELLS, cuda->solver, cuda->data, depth);
+    SK_LAUNCH(cuda, restrict_problem_tail, 1, CELLS, cuda->solver, cuda->data, tail);
+}
+
+/* Coefficients of the free cells of the root: sk_face_of_part and sk_excess_of_part. `part` has their inverse diagonals
+ * already. Without held cells in a closed component the mean of the residual is left out. A thread a cell. */
+static __global__ void __launch_bounds__(CELLS)
+    part_rows(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int root)
+{
+    SK_CUDA_WAIT();
+    if (bounded->part.done || root > solver->bottom)
+        return;
+    const sk_cuda_level *level = &solver->level[root], *part = &bounded->part.level[root];
+    const int c = (int)threadIdx.x, blocks = root ? blocks_of(solver, root) : solver->block_count - 1;
+    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
+        const int block = root ? block_of_level(solver, root, n) : n + 1;
+        const size_t at = (size_t)block * CELLS + c;
+        if (root == 0 && !solver->active[block]) {
+            /* The next level reads all blocks of the grid. */
+            part->inverse[at] = part->excess[at] = 0.0f;
+            for (int axis = 0; axis < SELKIE_DIM; axis++)
+                part->face[axis][at] = 0.0f;
+            continue;
+        }
+        const int is_free = part->inverse[at] > 0.0f;
+        float excess = level->excess[at];
+        for (int axis = 0; axis < SELKIE_DIM; axis++) {
+            const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N, along = c / stride % N;
+            const int below = level->neighbour[block][2 * axis], above = level->neighbour[block][2 * axis + 1];
+            const size_t before = along > 0 ? at - stride : (size_t)below * CELLS + c + (N - 1) * stride;
+            const size_t after = along < N - 1 ? at + stride : (size_t)above * CELLS + c - (N - 1) * stride;
+            const float lower = level->face[axis][at], upper = level->face[axis][after];
+            const int stays = part->inverse[before] > 0.0f;
+            excess += stays ? 0.0f : lower;
+            excess += part->inverse[after] > 0.0f ? 0.0f : upper;
+            part->face[axis][at] = is_free && stays ? lower : 0.0f;
+        }
+        part->excess[at] = is_free ? excess : 0.0f;
+        if (root == 0 && bounded->balanced && level->inverse[at] > 0.0f)
+            part->b[at] -= bounded->mean_r;
+    }
+}
+
+/* Levels below the root from the free cells. */
+static __global__ void __launch_bounds__(CELLS)
+    coarsen_part(sk_cuda_bounded *bounded, const sk_cuda_data *data, int depth)
+{
+    SK_CUDA_WAIT();
+    sk_cuda_solver *part = &bounded->part;
+    if (part->done || depth > part->bottom)
+        return;
+    const sk_cuda_level *fine = &part->level[depth - 1], *level = &part->level[depth];
+    const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
+    for (int n = (int)blockIdx.x; n < blocks_of(part, depth); n += (int)gridDim.x)
+        coarsen_cell<false>(fine, level, map, softness_of(part), block_of_level(part, depth, n), (int)threadIdx.x);
+}
+
+/* The smallest of them, from `top` on, and the coarsest matrix. One thread block. */
+static __global__ void __launch_bounds__(CELLS)
+    coarsen_part_tail(sk_cuda_bounded *bounded, const sk_cuda_data *data, int root, int top)
+{
+    SK_CUDA_WAIT();
+    sk_cuda_solver *part = &bounded->part;
+    if (part->done || root > part->bottom)
+        return;
+    for (int depth = top; depth <= part->bottom; depth++) {
+        const sk_cuda_level *fine = &part->level[depth - 1], *level = &part->level[depth];
+        const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
+        for (int n = 0; n < blocks_of(part, depth); n++)
+            coarsen_cell<false>(fine, level, map, softness_of(part), block_of_level(part, depth, n), (int)threadIdx.x);
+        __threadfence_block();
+        __syncthreads();
+    }
+    prepare_bottom(part);
+}
+
+void SK_DIM(sk_cuda_coarsen_part)(sk_cuda *cuda, int root)
+{
+    const int tail = tail_of(cuda, 2) > root ? tail_of(cuda, 2) : root + 1;
+    SK_LAUNCH(cuda, part_rows, root ? 2 * launch_width(cuda, root) : full_width(cuda), CELLS, cuda->solver,
+              cuda->bounded, root);
+    for (int depth = root + 1; depth < tail; depth++)
+        SK_LAUNCH(cuda, coarsen_part, 2 * launch_width(cuda, depth), CELLS, cuda->bounded, cuda->data, depth);
+    /* Cycles read the levels above the tail before they wait. */
+    SK_LAUNCH_AFTER(cuda, coarsen_part_tail, 1, CELLS, cuda->bounded, cuda->data, root, tail);
+}
+
+/* --- Launches --- */
 
 template <bool JOINED> static void launch_setup(sk_cuda *cuda)
 {

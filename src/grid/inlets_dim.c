@@ -112,6 +112,7 @@ void SK_DIM(sk_solids_copy_slot)(sk_solids *solids, size_t from, size_t to)
     memcpy(solids->barriers + target, solids->barriers + source, SK_BLOCK_CELLS);
     solids->plain[to] = solids->plain[from];
     solids->split[to] = solids->split[from];
+    solids->exact[to] = solids->exact[from];
 }
 
 selkie_code SK_DIM(sk_solids_own_slot)(sk_solids *solids, int block, selkie_error *error)

@@ -1,13 +1,12 @@
 /* The plain form of the prediction: see predict.h. Particles move one by one into lists of their new cells. Each cell
- * then gathers from the lists of the cells around it, in a fixed order. */
+ * then gathers from the lists of the cells around it. */
 #include <string.h>
 
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
+#include "grid/predict_kernels.h"
 #include "grid/sweep.h"
 #include "grid/transfer_plain.h"
-
-enum { REACH = 4 }; /* cells outside its block at which a particle still counts, as in predict_dim.c */
 
 typedef struct moved_particle {
     float coordinate[3]; /* cells from the grid's corner */
@@ -72,10 +71,8 @@ static void predict_block(const sk_plain_frame *frame, const sk_predict_options 
             memcpy(x, particles->records[p].position, SELKIE_DIM * sizeof *x);
             predict_position(frame, options, &m, at, low, high, x);
             for (int d = 0; d < SELKIE_DIM; d++) {
-                /* Limits the position to the outermost centres within the block's reach. */
-                const float first = (float)(grid->coordinates[block][d] * SK_BLOCK_N - REACH) + 0.5f;
-                moved[p].coordinate[d] = sk_clamp(sk_cell_coordinate(x[d], frame->corner[d], frame->inverse), first,
-                                                  first + (float)(SK_BLOCK_N + 2 * REACH) - 1.001f);
+                const float found = sk_cell_coordinate(x[d], frame->corner[d], frame->inverse);
+                moved[p].coordinate[d] = sk_within_reach(found, grid->coordinates[block][d] * SK_BLOCK_N);
             }
         }
     }
@@ -105,9 +102,9 @@ static void list_particles(const sk_grid *grid, int64_t count, const cell_lists 
     memset(lists->first, -1, SK_BLOCK_CELLS * sizeof *lists->first);
 }
 
-static float weigh_cell(const sk_grid *grid, const cell_lists *lists, sk_plain_cell cell)
+static uint32_t weigh_cell(const sk_grid *grid, const cell_lists *lists, sk_plain_cell cell)
 {
-    float sum = 0.0f;
+    uint32_t sum = 0;
     for (int n = 0; n < SK_AROUND; n++) {
         const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
         for (int p = lists->first[sk_plain_index(sk_plain_beside(grid, cell, offset))]; p >= 0;
@@ -117,7 +114,7 @@ static float weigh_cell(const sk_grid *grid, const cell_lists *lists, sk_plain_c
             cell_of(grid, &lists->particles[p], at);
             for (int d = 0; d < SELKIE_DIM; d++)
                 fraction[d] = lists->particles[p].coordinate[d] - (float)at[d];
-            sum += sk_centre_weight(fraction, offset);
+            sum += sk_fixed_weight(sk_centre_weight(fraction, offset));
         }
     }
     return sum;
@@ -144,7 +141,7 @@ selkie_code SK_DIM(sk_predict_density_plain)(sk_grid *grid, const sk_particles *
         for (int b = 1; b < grid->block_count; b++)
             SK_PLAIN_EACH_CELL(cell, b)
         grid->fields[SK_FIELD_PREDICTED][sk_plain_index(cell)] =
-            weigh_cell(grid, &lists, cell) * options->density_per_particle;
+            sk_float_weight(weigh_cell(grid, &lists, cell)) * options->density_per_particle;
     }
     sk_release(grid->memory, lists.particles);
     sk_release(grid->memory, lists.first);

@@ -82,7 +82,7 @@ void SK_DIM(sk_solids_range_of_body)(const sk_solids *solids, const sk_grid *gri
                       cells = cells_of(&halves);
     for (int d = 0; d < 3; d++) {
         piece->low[d] = (uint8_t)cells.low[d];
-        piece->high[d] = (uint8_t)(is_empty(&cells) ? cells.low[d] : cells.high[d]);
+        piece->high[d] = (uint8_t)cells.high[d];
     }
 }
 
@@ -285,6 +285,7 @@ void SK_DIM(sk_solids_add_bodies)(sk_solids *solids, const sk_grid *grid, int bl
     block_corner(grid, grid->coordinates[block], work.corner);
     SK_DIM(sk_solids_copy_slot)(solids, static_slot, slot);
     solids->plain[slot] = 0;
+    solids->exact[slot] = 1; /* walls and convex shapes alone */
     const int any = begin_block(solids, grid, block, static_slot > 0, &work);
     for (uint32_t n = solids->piece_first[block]; n < solids->piece_first[block + 1]; n++)
         add_piece(solids, n, &work);

@@ -150,6 +150,7 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->plain);
     sk_release(solids->memory, solids->barriers);
     sk_release(solids->memory, solids->split);
+    sk_release(solids->memory, solids->exact);
     sk_release(solids->memory, solids->block_slot);
     sk_release(solids->memory, solids->clearance);
     sk_release(solids->memory, solids->work);
@@ -248,6 +249,8 @@ static double find_motion(sk_obstacle *obstacle)
 static void find_bins(sk_solids *solids)
 {
     const double margin = 0.1 * solids->cell_size;
+    for (int d = 0; d < solids->dimension; d++)
+        solids->slices[d] = SK_SOLID_BINS / (solids->high[d] - solids->low[d]);
     memset(solids->bins, 0, 3 * SK_SOLID_BINS * solids->bin_words * sizeof *solids->bins);
     for (int o = 0; o < solids->obstacle_count; o++)
         for (int d = 0; d < solids->dimension; d++) {

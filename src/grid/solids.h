@@ -97,6 +97,7 @@ typedef struct sk_solids {
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
     uint8_t *plain;         /* [slots] only free-slip walls of the domain are near */
+    uint8_t *exact;         /* [slots] `distance` is at most the true one */
     int32_t *block_slot;    /* [grid blocks] */
     size_t block_capacity;
     float *clearance; /* [grid blocks] cells, at most the distance from the block to any obstacle during the step */
@@ -104,8 +105,9 @@ typedef struct sk_solids {
     uint64_t *bins; /* [dimension][SK_SOLID_BINS][bin_words] bit o: obstacle o can be in that slice of the domain during
                        the step */
     size_t bin_words;
-    float motion;  /* cells that the surface of an obstacle moves at most in the step */
-    int32_t *work; /* scratch: blocks to compute */
+    double slices[3]; /* 1/m  slices of the domain for a length */
+    float motion;     /* cells that the surface of an obstacle moves at most in the step */
+    int32_t *work;    /* scratch: blocks to compute */
     size_t work_capacity;
 
     /* Rigid bodies: blurred fractions. A face's open fraction is what obstacles leave, less the bodies' shares. */
@@ -151,7 +153,7 @@ void sk_solids_step(sk_solids *solids, double start, double end);
  * slice at the end that the caller asks for. */
 SK_KERNEL int sk_solids_bin(const sk_solids *solids, int d, double x, int upper)
 {
-    const double slice = (x - solids->low[d]) / (solids->high[d] - solids->low[d]) * SK_SOLID_BINS;
+    const double slice = (x - solids->low[d]) * solids->slices[d];
     if (slice != slice)
         return upper ? SK_SOLID_BINS - 1 : 0;
     return slice < 0.0 ? 0 : slice < SK_SOLID_BINS ? (int)slice : SK_SOLID_BINS - 1;

@@ -383,7 +383,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     work.which = !free_slip || solids->obstacle_count > 0 || solids->has_friction;
     work.walls_alone = sample_block(solids, grid, &work, &fixed);
     solids->plain[slot] = (uint8_t)(free_slip && work.walls_alone);
-    solids->split[slot] = 0;
+    solids->split[slot] = solids->exact[slot] = 0;
     memset(solids->barriers + base, 0, SK_BLOCK_CELLS);
 
     /* Kernels, then cells and faces. */
@@ -551,9 +551,10 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
 
-    /* Grow the arrays of bytes. The last two have one value per slot. */
-    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers, &solids->plain, &solids->split};
-    for (int a = 0; a < 5; a++) {
+    /* Grow the arrays of bytes. The last three have one value per slot. */
+    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers,
+                         &solids->plain,   &solids->split,  &solids->exact};
+    for (int a = 0; a < 6; a++) {
         size_t got = before;
         SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
         capacity = got < capacity ? got : capacity;
@@ -580,7 +581,7 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             solids->barriers[c] = 0;
         }
         solids->plain[0] = 1;
-        solids->split[0] = 0;
+        solids->split[0] = solids->exact[0] = 0;
     }
     solids->capacity = capacity;
     return SELKIE_OK;

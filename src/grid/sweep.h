@@ -55,14 +55,19 @@ static inline int sk_sweep_is_clear(const sk_solids *solids, int block, float re
     return solids->clearance[block] > reach;
 }
 
-/* The same for the particles of one cell, by its sampled distance. The margin is half a cell's diagonal and the error
- * of the samples. In blocks without an obstacle nearby the distance is that of the walls. */
-static inline int sk_sweep_is_cell_clear(const sk_solids *solids, int block, int cell, float reach)
+/* Obstacles farther than this from a block (cells) are not in the sampled distances of its cells. */
+#define SK_SWEEP_SAMPLED 2.0f
+
+/* The same for particles of one cell, at most `off` cells from its centre, by its sampled distance. Samples of meshes
+ * have errors. In blocks without an obstacle nearby the distance is that of the walls. */
+static inline int sk_sweep_is_place_clear(const sk_solids *solids, int block, int cell, float off, float reach)
 {
     const int32_t slot = solids->block_slot[block];
-    const float distance =
-        solids->plain[slot] ? 2.0f : solids->distance[(size_t)slot * (size_t)solids->block_cells + (size_t)cell];
-    return (distance < 0.0f ? -distance : distance) - 1.4f - solids->motion > reach;
+    const float distance = solids->plain[slot]
+                               ? SK_SWEEP_SAMPLED
+                               : solids->distance[(size_t)slot * (size_t)solids->block_cells + (size_t)cell];
+    const float error = solids->exact[slot] ? 0.02f : 0.53f, least = reach + solids->motion + error;
+    return (distance < 0.0f ? -distance : distance) - off > least && SK_SWEEP_SAMPLED > least;
 }
 
 #endif

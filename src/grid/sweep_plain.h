@@ -97,21 +97,6 @@ SK_KERNEL uint64_t obstacles_in(const sk_solids *solids, const double low[3], co
     return all;
 }
 
-/* Can the segment meet any obstacle? Most particles near an obstacle do not. */
-SK_KERNEL int may_meet_any(const sk_solids *solids, const double from[3], const double to[3])
-{
-    double low[3], high[3];
-    for (int d = 0; d < solids->dimension; d++) {
-        low[d] = fmin(from[d], to[d]);
-        high[d] = fmax(from[d], to[d]);
-    }
-    for (size_t word = 0; word < solids->bin_words; word++)
-        for (uint64_t left = obstacles_in(solids, low, high, word); left; left &= left - 1)
-            if (may_meet(solids, &solids->obstacles[64 * word + (size_t)sk_sweep_lowest_bit(left)], low, high))
-                return 1;
-    return 0;
-}
-
 /* A slide along a surface is at most as long as the path and the way of the surface. */
 SK_KERNEL near_obstacles find_near(const sk_solids *solids, const double from[3], const double to[3])
 {
@@ -183,6 +168,16 @@ SK_KERNEL void meet_obstacle(const sk_solids *solids, const sk_obstacle *obstacl
         first->rest[d] = b[d] - first->stop[d];
         first->normal[d] = hit.normal[d];
     }
+}
+
+/* Can the segment meet any of them? Most particles near an obstacle do not. */
+SK_KERNEL int may_meet_any(const sk_solids *solids, const near_obstacles *near, const double from[3],
+                           const double to[3])
+{
+    int any = 0;
+    for (int n = 0; n < near_count(solids, near) && !any; n++)
+        any = may_meet(solids, near_obstacle(solids, near, n), from, to);
+    return any;
 }
 
 SK_KERNEL contact first_contact(const sk_solids *solids, const near_obstacles *near, const way_point *from,
@@ -290,9 +285,9 @@ SK_KERNEL int sk_sweep_path(const sk_solids *solids, sk_swept_path *path, sk_tou
     way_point end = {{path->to[0], path->to[1], path->to[2]}, path->end};
     const double from[3] = {path->from[0], path->from[1], path->from[2]};
     touch->obstacle = -1;
-    if (!may_meet_any(solids, from, end.x))
-        return 0;
     const near_obstacles near = find_near(solids, from, end.x);
+    if (!may_meet_any(solids, &near, from, end.x))
+        return 0;
     const int touched = follow(solids, &near, path, &end, touch) | settle(solids, &near, path, &end, touch);
     for (int d = 0; touched && d < solids->dimension; d++)
         path->to[d] = (float)end.x[d];

@@ -17,7 +17,7 @@ sk_splash_recipe sk_splash_default_recipe(int paper)
 
 /* --- Samples --- */
 
-/* Numbers of the samples of a split with a label (-1 = any). */
+/* Numbers of the samples of a split (SK_SPLIT_COUNT = all) with a label (-1 = any). */
 typedef struct sample_list {
     int64_t count, *numbers;
 } sample_list;
@@ -30,7 +30,8 @@ static selkie_code list_samples(const sk_splash_data *data, sk_splash_split spli
     if (!list->numbers)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "training: no memory for %lld samples", (long long)data->count);
     for (int64_t n = 0; n < data->count; n++)
-        if (sk_splash_split_of(data->run[n]) == split && (label < 0 || data->label[n] == label))
+        if ((split == SK_SPLIT_COUNT || sk_splash_split_of(data->run[n]) == split) &&
+            (label < 0 || data->label[n] == label))
             list->numbers[list->count++] = n;
     return SELKIE_OK;
 }

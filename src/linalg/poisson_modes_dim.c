@@ -17,13 +17,13 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include "linalg/modes_kernels.h"
+#include "linalg/mode_lanes.h"
 
 /* Rings of cells around W for A Z; Z itself ends one ring earlier. Bodies of more entries have one. Work of the factor
  * (multiplications) above which there are fewer. */
 enum { RINGS = 4, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
 #define MOST_WORK 4e7
-_Static_assert(RINGS <= SK_MODES_RINGS, "the rings of a body have no room");
+_Static_assert((int)RINGS <= (int)SK_MODES_RINGS, "the rings of a body have no room");
 
 static size_t row_of(const sk_modes *modes, int body)
 {
@@ -56,9 +56,9 @@ static void gather(const sk_mode_list *list, const float (*values)[WIDE], int bo
         sums[k] = 0.0;
     for (size_t from = list->first[body]; from < last; from += SHORT) {
         const size_t to = from + SHORT < last ? from + SHORT : last;
-        float part[WIDE] = {0.0f};
+        sk_mode_vector part = {0.0f};
         for (size_t e = from; e < to; ++e)
-            sk_mode_add(values[e], x[list->at[e]], part);
+            part += x[list->at[e]] * sk_mode_load(values[e]);
         for (int k = 0; k < WIDE; ++k)
             sums[k] += (double)part[k];
     }
@@ -372,30 +372,29 @@ static selkie_code reserve_factor(sk_poisson_solver *solver, selkie_error *error
 
 /* --- Values of E --- */
 
-/* block += a b^T of two vectors of modes. */
-static void add_product(const float a[WIDE], const float b[WIDE], int rank, double block[WIDE][WIDE])
-{
-    for (int i = 0; i < rank; ++i)
-        for (int j = 0; j < WIDE; ++j)
-            block[i][j] += (double)a[i] * (double)b[j];
-}
+/* Sums of products of modes, in single precision: a body has about a thousand of them. */
+typedef float mode_block[WIDE][WIDE];
 
-/* W^T Z of the bodies that a body moves. `number` has room for all bodies. */
-static void find_pairs(sk_modes *modes, int body, uint32_t *number)
+/* W^T Z of the bodies that a body moves. `number` and `blocks` have room for all bodies. */
+static void find_pairs(sk_modes *modes, int body, uint32_t *number, mode_block *blocks)
 {
-    for (size_t n = modes->pair_first[body]; n < modes->pair_first[body + 1]; ++n) {
-        memset(modes->pairs[n].flux, 0, sizeof modes->pairs[n].flux);
-        number[modes->pairs[n].mover] = (uint32_t)n;
-    }
+    const size_t first_pair = modes->pair_first[body], count = modes->pair_first[body + 1] - first_pair;
+    memset(blocks, 0, count * sizeof *blocks);
+    for (size_t n = 0; n < count; ++n)
+        number[modes->pairs[first_pair + n].mover] = (uint32_t)n;
     for (size_t e = modes->space.first[body]; e < modes->space.first[body + 1]; ++e) {
         const size_t c = (size_t)modes->space.cell[e];
         for (size_t m = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
              c < modes->flux.cell_count && m < modes->flux.cell_first[c + 1]; ++m) {
             const uint32_t other = modes->flux.order[m];
-            add_product(modes->flux.values[other], modes->space.values[e], modes->rank,
-                        modes->pairs[number[modes->flux.body[other]]].flux);
+            sk_mode_add_product(modes->flux.values[other], modes->space.values[e],
+                                blocks[number[modes->flux.body[other]]]);
         }
     }
+    for (size_t n = 0; n < count; ++n)
+        for (int i = 0; i < WIDE; ++i)
+            for (int j = 0; j < WIDE; ++j)
+                modes->pairs[first_pair + n].flux[i][j] = (double)blocks[n][i][j];
 }
 
 /* Adds a block of modes to the rows of a body. */
@@ -410,22 +409,41 @@ static void add_block(const sk_modes *modes, int body, int other, double block[W
     }
 }
 
-/* The rows of a body: Z^T A Z with the bodies before it, then the motion of the bodies that both move. `blocks` has
- * room for all bodies. */
-static void find_rows(sk_modes *modes, int body, double (*blocks)[WIDE][WIDE])
+/* Z^T A Z of a body with the bodies before it. Z ends one ring before A Z. */
+static void find_products(const sk_modes *modes, int body, mode_block *sums)
 {
     const int place = modes->place_of[body], first = modes->first_at[body];
-    memset(blocks, 0, (size_t)(place - first + 1) * sizeof *blocks);
-    const size_t inner = modes->rings[body].end[modes->rings[body].count - 1];
-    for (size_t e = modes->space.first[body]; e < modes->space.first[body] + inner; ++e) {
-        const size_t c = (size_t)modes->space.cell[e];
-        for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
-            const int other = modes->place_of[modes->space.body[modes->space.order[n]]];
-            if (other <= place)
-                add_product(modes->space.values[e], modes->image[modes->space.order[n]], modes->rank,
-                            blocks[other - first]);
+    const size_t begin = modes->space.first[body], end = begin + modes->rings[body].end[modes->rings[body].count - 1];
+    sk_mode_vector own[SK_MODES_RANK] = {{0.0f}};
+    memset(sums, 0, (size_t)(place - first + 1) * sizeof *sums);
+    for (size_t e = begin; e < end; ++e) {
+        const sk_mode_vector value = sk_mode_load(modes->space.values[e]), image = sk_mode_load(modes->image[e]);
+        for (int i = 0; i < SK_MODES_RANK; ++i)
+            own[i] += value[i] * image;
+    }
+    for (int i = 0; i < SK_MODES_RANK; ++i)
+        sk_mode_store(own[i], sums[place - first][i]);
+    for (size_t e = begin; e < end; ++e) {
+        const size_t c = (size_t)modes->space.cell[e], last = modes->space.cell_first[c + 1];
+        for (size_t n = modes->space.cell_first[c]; n < last; ++n) {
+            const uint32_t entry = modes->space.order[n];
+            const int other = modes->place_of[modes->space.body[entry]];
+            if (other < place)
+                sk_mode_add_product(modes->space.values[e], modes->image[entry], sums[other - first]);
         }
     }
+}
+
+/* The rows of a body: Z^T A Z, then the motion of the bodies that both move. `blocks` and `sums` have room for all
+ * bodies. */
+static void find_rows(sk_modes *modes, int body, double (*blocks)[WIDE][WIDE], mode_block *sums)
+{
+    const int place = modes->place_of[body], first = modes->first_at[body];
+    find_products(modes, body, sums);
+    for (int n = 0; n <= place - first; ++n)
+        for (int i = 0; i < WIDE; ++i)
+            for (int j = 0; j < WIDE; ++j)
+                blocks[n][i][j] = (double)sums[n][i][j];
     for (size_t n = modes->pair_first[body]; n < modes->pair_first[body + 1]; ++n) {
         const sk_mode_pair *own = &modes->pairs[n];
         double answer[WIDE][WIDE] = {{0.0}}; /* R W^T Z */
@@ -546,7 +564,8 @@ static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *er
     }
     const size_t vectors = 3 * (entries + 1) * WIDE * sizeof(float),
                  blocks = ((size_t)modes->body_count + 1) * WIDE * WIDE * sizeof(double),
-                 room = ((vectors > blocks ? vectors : blocks) + 63) / 64 * 64;
+                 sums = ((size_t)modes->body_count + 1) * sizeof(mode_block),
+                 room = ((vectors > blocks + sums ? vectors : blocks + sums) + 63) / 64 * 64;
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->thread_memory, (size_t)threads * room, error));
     char *scratch = modes->thread_memory.data;
     memset(modes->factor, 0,
@@ -556,16 +575,16 @@ static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *er
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const int thread = omp_get_thread_num();
-        void *own = scratch + (size_t)thread * room;
+        void *own = scratch + (size_t)thread * room, *behind = scratch + (size_t)thread * room + blocks;
 #pragma omp for schedule(dynamic, 1)
         for (int b = 0; b < modes->body_count; ++b)
             SK_DIM(sk_modes_solve)(modes, b, own);
 #pragma omp for schedule(dynamic, 1)
         for (int b = 0; b < modes->body_count; ++b)
-            find_pairs(modes, b, own);
+            find_pairs(modes, b, own, behind);
 #pragma omp for schedule(dynamic, 1)
         for (int b = 0; b < modes->body_count; ++b)
-            find_rows(modes, b, own);
+            find_rows(modes, b, own, behind);
 #pragma omp for schedule(static)
         for (size_t n = 0; n < modes->space.count; ++n)
             memcpy(modes->space.by_cell[n], modes->space.values[modes->space.order[n]], sizeof *modes->space.by_cell);
@@ -617,7 +636,7 @@ void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
     sk_release(memory, modes->memory.data);
     sk_release(memory, modes->thread_memory.data);
     sk_release(memory, modes->cells);
-    sk_release(memory, modes->beside);
+    sk_release(memory, modes->rows);
     sk_release(memory, modes->image);
     sk_release(memory, modes->pairs);
     sk_release(memory, modes->by_mover);

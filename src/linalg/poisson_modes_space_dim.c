@@ -167,15 +167,19 @@ selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int 
 
     /* Places of the neighbours; cells outside the list are the last place, of zeros. */
     const int32_t none = (int32_t)(space->count - first);
-    SK_TRY(sk_reserve(solver->memory, (void **)&modes->beside, &modes->beside_capacity, space->count + 1,
-                      sizeof *modes->beside, "bodies", error));
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->rows, &modes->row_capacity, space->count + 1,
+                      sizeof *modes->rows, "bodies", error));
     for (size_t e = first; e < space->count; ++e) {
         const sk_mode_cell *cell = &modes->cells[space->cell[e]];
         space->body[e] = body;
         space->at[e] = cell->at;
+        sk_mode_row *row = &modes->rows[e];
+        row->diagonal = cell->diagonal;
+        row->inverse = 1.0f / cell->diagonal;
         for (int side = 0; side < SK_SIDES; ++side) {
             const int32_t place = cell->face[side] > 0.0f ? local[cell->beside[side]] : 0;
-            modes->beside[e][side] = place ? place - 1 : none;
+            row->beside[side] = place ? place - 1 : none;
+            row->face[side] = cell->face[side];
         }
     }
     for (size_t e = first; e < space->count; ++e)
@@ -183,61 +187,83 @@ selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int 
     return SELKIE_OK;
 }
 
-/* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 4 (entries + 1) vectors. */
+/* The vectors of a solve for the modes of one body, by the places of its list. */
+typedef struct local_solve {
+    const sk_mode_row *rows;
+    float (*x)[WIDE], (*r)[WIDE], (*p)[WIDE], (*q)[WIDE];
+} local_solve;
+
+/* p = r over the diagonal + turn p, in the first `count` cells. */
+static void turn_direction(const local_solve *s, const sk_mode_vector turn, size_t count)
+{
+    for (size_t n = 0; n < count; ++n)
+        sk_mode_store(s->rows[n].inverse * sk_mode_load(s->r[n]) + turn * sk_mode_load(s->p[n]), s->p[n]);
+}
+
+/* q = A p; returns p A p. */
+static sk_mode_vector multiply_direction(const local_solve *s, size_t count)
+{
+    sk_mode_vector curvature = {0.0f};
+    for (size_t n = 0; n < count; ++n) {
+        const sk_mode_row *row = &s->rows[n];
+        const float *around[SK_SIDES];
+        for (int side = 0; side < SK_SIDES; ++side)
+            around[side] = s->p[row->beside[side]];
+        const sk_mode_vector p = sk_mode_load(s->p[n]), q = sk_mode_multiply(p, around, row->face, row->diagonal);
+        curvature += p * q;
+        sk_mode_store(q, s->q[n]);
+    }
+    return curvature;
+}
+
+/* x += along p, r -= along q. p is 0 beyond the cells that it has reached. Returns r D^-1 r in the cells that the next
+ * step reaches. */
+static sk_mode_vector advance_solution(const local_solve *s, const sk_mode_vector along, size_t count, size_t reached)
+{
+    sk_mode_vector sum = {0.0f};
+    for (size_t n = 0; n < count; ++n) {
+        const sk_mode_vector left = sk_mode_load(s->r[n]) - along * sk_mode_load(s->q[n]);
+        sk_mode_store(sk_mode_load(s->x[n]) + along * sk_mode_load(s->p[n]), s->x[n]);
+        sk_mode_store(left, s->r[n]);
+        sum += (n < reached ? s->rows[n].inverse : 0.0f) * left * left;
+    }
+    return sum;
+}
+
+/* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 3 (entries + 1) vectors. */
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE])
 {
     const size_t first = modes->space.first[body], count = modes->space.first[body + 1] - first,
                  own = modes->flux.first[body + 1] - modes->flux.first[body];
-    float(*x)[WIDE] = modes->space.values + first, (*image)[WIDE] = modes->image + first;
-    float(*r)[WIDE] = scratch, (*p)[WIDE] = r + count + 1, (*q)[WIDE] = p + count + 1;
-    const int32_t(*beside)[SK_SIDES] = (const int32_t(*)[SK_SIDES])modes->beside + first;
-    float rz[WIDE] = {0.0f};
+    const float(*flux)[WIDE] = (const float(*)[WIDE])modes->flux.values + modes->flux.first[body];
+    float(*image)[WIDE] = modes->image + first;
+    sk_mode_vector turn = {0.0f}, rz = {0.0f}; /* rz: r D^-1 r */
+    local_solve s = {.rows = modes->rows + first, .x = modes->space.values + first, .r = scratch};
+    s.p = s.r + count + 1;
+    s.q = s.p + count + 1;
     memset(scratch, 0, 3 * (count + 1) * sizeof *scratch);
-    memset(x, 0, count * sizeof *x);
-    memcpy(r, modes->flux.values + modes->flux.first[body], own * sizeof *r);
+    memset(s.x, 0, count * sizeof *s.x);
+    memcpy(s.r, flux, own * sizeof *s.r);
+    for (size_t n = 0; n < own; ++n)
+        for (int k = 0; k < WIDE; ++k)
+            rz[k] += s.rows[n].inverse * s.r[n][k] * s.r[n][k];
 
-    const int rings = modes->rings[body].count;
+    /* Each step reaches one ring more; the last ring has residuals alone. */
+    const sk_mode_rings *rings = &modes->rings[body];
+    size_t reached = rings->end[0];
     for (int step = 0; step < LOCAL_STEPS; ++step) {
-        const size_t reached = modes->rings[body].end[step < rings ? step : rings - 1],
-                     next = modes->rings[body].end[step < rings ? step + 1 : rings];
-        float before[WIDE], curvature[WIDE] = {0.0f}, turn[WIDE], along[WIDE];
-        memcpy(before, rz, sizeof before);
-        memset(rz, 0, sizeof rz);
-        for (size_t n = 0; n < reached; ++n) {
-            const float inverse = 1.0f / modes->cells[modes->space.cell[first + n]].diagonal;
-            for (int k = 0; k < WIDE; ++k) {
-                q[n][k] = inverse * r[n][k];
-                rz[k] += q[n][k] * r[n][k];
-            }
-        }
+        const size_t next = rings->end[step < rings->count ? step + 1 : rings->count];
+        turn_direction(&s, turn, reached);
+        sk_mode_vector along = multiply_direction(&s, next);
+        const sk_mode_vector before = rz;
         for (int k = 0; k < WIDE; ++k)
-            turn[k] = step && before[k] > 0.0f ? rz[k] / before[k] : 0.0f;
-        for (size_t n = 0; n < reached; ++n)
-            for (int k = 0; k < WIDE; ++k)
-                p[n][k] = q[n][k] + turn[k] * p[n][k];
-
-        /* q = A p */
-        for (size_t n = 0; n < next; ++n) {
-            const sk_mode_cell *cell = &modes->cells[modes->space.cell[first + n]];
-            const float *around[SK_SIDES];
-            float sum[WIDE];
-            for (int side = 0; side < SK_SIDES; ++side)
-                around[side] = p[beside[n][side]];
-            sk_mode_row(p[n], around, cell->face, cell->diagonal, sum);
-            for (int k = 0; k < WIDE; ++k) {
-                q[n][k] = sum[k];
-                curvature[k] += sum[k] * p[n][k];
-            }
-        }
+            along[k] = along[k] > 0.0f ? before[k] / along[k] : 0.0f;
+        reached = rings->end[step + 1 < rings->count ? step + 1 : rings->count - 1];
+        rz = advance_solution(&s, along, next, reached);
         for (int k = 0; k < WIDE; ++k)
-            along[k] = curvature[k] > 0.0f ? rz[k] / curvature[k] : 0.0f;
-        for (size_t n = 0; n < next; ++n)
-            for (int k = 0; k < WIDE; ++k) {
-                x[n][k] += along[k] * p[n][k]; /* p is 0 beyond the cells that it has reached */
-                r[n][k] -= along[k] * q[n][k];
-            }
+            turn[k] = before[k] > 0.0f ? rz[k] / before[k] : 0.0f;
     }
     for (size_t n = 0; n < count; ++n)
         for (int k = 0; k < WIDE; ++k)
-            image[n][k] = (n < own ? modes->flux.values[modes->flux.first[body] + n][k] : 0.0f) - r[n][k];
+            image[n][k] = (n < own ? flux[n][k] : 0.0f) - s.r[n][k];
 }

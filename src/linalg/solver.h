@@ -3,7 +3,7 @@
 #define SK_LINALG_SOLVER_H
 
 #include "base/simd.h"
-#include "linalg/modes_kernels.h"
+#include "linalg/mode_lanes.h"
 #include "linalg/multigrid.h"
 
 enum { SK_BLOCK_WORDS = SK_BLOCK_CELLS / 64 };
@@ -82,6 +82,13 @@ typedef struct sk_mode_cell {
     float diagonal;
 } sk_mode_cell;
 
+/* The same in the list of a body: rows of A in a row of memory. */
+typedef struct sk_mode_row {
+    int32_t beside[2 * SELKIE_DIM]; /* places of the neighbours in the list; the last place, of zeros, if not there */
+    float face[2 * SELKIE_DIM];
+    float diagonal, inverse; /* the diagonal, and 1 over it */
+} sk_mode_row;
+
 enum { SK_MODES_RINGS = 4 };
 
 /* Values of the modes in cells, in the order of the bodies. */
@@ -115,12 +122,12 @@ typedef struct sk_modes {
     int body_count, rank; /* body_count 0 = none */
     const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES];
     size_t cell_count, cell_capacity;
-    sk_mode_cell *cells;               /* those of W come first */
-    sk_mode_list flux, space;          /* W, and the deflated space Z */
-    float (*image)[SK_MODES_WIDE];     /* [space.count] A Z */
-    int32_t (*beside)[2 * SELKIE_DIM]; /* [space.count] places of the neighbours in the list of the same body */
-    float (*rounded)[SK_MODES_WIDE];   /* [bodies] velocities of the modes */
-    sk_mode_rings *rings;              /* [bodies] */
+    sk_mode_cell *cells;             /* those of W come first */
+    sk_mode_list flux, space;        /* W, and the deflated space Z */
+    float (*image)[SK_MODES_WIDE];   /* [space.count] A Z */
+    sk_mode_row *rows;               /* [space.count] */
+    float (*rounded)[SK_MODES_WIDE]; /* [bodies] velocities of the modes */
+    sk_mode_rings *rings;            /* [bodies] */
     sk_mode_pair *pairs;
     size_t *pair_first, *mover_first; /* [bodies + 1] pairs of a body; of a mover, into by_mover */
     uint32_t *by_mover;
@@ -128,7 +135,7 @@ typedef struct sk_modes {
     int32_t *first_at, *least_at;  /* [bodies] first place that a body's rows reach; scratch */
     size_t *row_first, *row_start; /* [rows] first column, and place in the factor */
     double *factor, *sums, *moved, *wanted, *residual, *ordered; /* [rows] but for the factor */
-    size_t image_capacity, beside_capacity, pair_capacity, by_mover_capacity, factor_capacity;
+    size_t image_capacity, row_capacity, pair_capacity, by_mover_capacity, factor_capacity;
     sk_scratch memory, thread_memory;
 } sk_modes;
 

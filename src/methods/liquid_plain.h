@@ -74,4 +74,11 @@ SK_KERNEL int face_on_wall(const sk_step *step, sk_plain_cell cell, int d)
            (at[d] == grid->padding[d] + grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN);
 }
 
+/* The flags of a block with a number of known faces. */
+SK_KERNEL uint8_t sk_plain_known_flags(uint8_t flags, int known)
+{
+    return (uint8_t)((flags & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
+                     (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+}
+
 #endif

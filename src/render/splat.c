@@ -16,6 +16,7 @@ typedef struct splat {
     float x, y, depth, radius; /* pixels, pixels, m, pixels */
     float metres;              /* radius */
     vec3 color;                /* linear */
+    int is_veil;               /* liquid in front of elastoplastic points, which it lets through */
 } splat;
 
 enum { tone_count = 1024 };
@@ -24,12 +25,15 @@ static const float brightest = 16.0f;
 typedef struct canvas {
     const sk_stage *stage;
     const sk_camera *camera;
+    int has_points; /* elastoplastic points beside liquid */
     size_t splat_count;
     splat *splats;
     size_t triangle_count;
     float *points;
     int *owner;
     float *depth;
+    float *veil_depth; /* of liquid that lets points through; NULL = none does */
+    vec3 *veil;        /* its colours, display values */
     sk_image *image;
     float sample_width;          /* of a sample of the background, over its distance */
     float tones[tone_count + 1]; /* display values of light, by its square root */
@@ -114,12 +118,17 @@ static void draw_ball(const canvas *c, const splat *s, int first, int last)
             vec3 d = sk_camera_ray(c->camera, (float)x + 0.5f, (float)y + 0.5f);
             float distance = (s->depth - w * s->metres) / fmaxf(v3_dot(d, c->camera->forward), 1e-3f);
             size_t pixel = (size_t)y * (size_t)width + (size_t)x;
-            if (distance >= c->depth[pixel])
+            float *depth = s->is_veil ? c->veil_depth : c->depth;
+            if (distance >= depth[pixel])
                 continue;
-            c->depth[pixel] = distance;
+            depth[pixel] = distance;
             vec3 normal = v3_add(v3_scale(c->camera->right, u),
                                  v3_add(v3_scale(c->camera->up, -v), v3_scale(c->camera->forward, -w)));
-            sk_image_set(c->image, x, y, tone(c, lit(c->stage, s->color, v3_unit(normal))));
+            const vec3 color = tone(c, lit(c->stage, s->color, v3_unit(normal)));
+            if (s->is_veil)
+                c->veil[pixel] = color;
+            else
+                sk_image_set(c->image, x, y, color);
         }
 }
 
@@ -168,12 +177,50 @@ static void draw_triangle(const canvas *c, size_t t, int first, int last)
         }
 }
 
+/* Liquid in front of what has been drawn. */
+static void draw_veil(const canvas *c, int first, int last)
+{
+    for (int y = first; y < last; ++y)
+        for (int x = 0; x < c->camera->width; ++x) {
+            const size_t pixel = (size_t)y * (size_t)c->camera->width + (size_t)x;
+            if (c->veil_depth[pixel] < c->depth[pixel])
+                sk_image_blend(c->image, x, y, c->veil[pixel], 0.45f);
+        }
+}
+
+/* Obstacles, balls and liquid in front of them. */
+static void draw_things(const canvas *c, int first, int last)
+{
+    for (size_t t = 0; t < c->triangle_count; ++t)
+        draw_triangle(c, t, first, last);
+    for (int y = first; y < last && c->veil; ++y)
+        for (int x = 0; x < c->camera->width; ++x)
+            c->veil_depth[(size_t)y * (size_t)c->camera->width + (size_t)x] = INFINITY;
+    for (size_t i = 0; i < c->splat_count; ++i)
+        if (c->splats[i].y + c->splats[i].radius > (float)first && c->splats[i].y - c->splats[i].radius < (float)last)
+            draw_ball(c, &c->splats[i], first, last);
+    if (c->veil)
+        draw_veil(c, first, last);
+}
+
 /* Particles in each cell of a hashed grid of three spacings: near 27 in the bulk, fewer at the surface. */
 static unsigned cell_of(const sk_stage *stage, vec3 p, unsigned mask)
 {
     float size = 3.0f * (float)stage->spacing;
     int i = (int)floorf(p.x / size), j = (int)floorf(p.y / size), k = (int)floorf(p.z / size);
     return ((unsigned)i * 73856093u ^ (unsigned)j * 19349663u ^ (unsigned)k * 83492791u) & mask;
+}
+
+/* Linear colour of a particle. Points beside liquid are solids where the colour shows how things flow. */
+static vec3 ball_color(const canvas *c, const sk_picture_particles *particles, const sk_picture_options *options,
+                       size_t i, float scale)
+{
+    vec3 color;
+    if (c->has_points && sk_colors_flow(options->color) && sk_is_solid_point(c->stage, particles, i))
+        color = sk_stage_points_color(c->stage, sk_particle_material(particles, i));
+    else
+        color = sk_stage_speed_color(options->color, sk_particle_value(particles, i, 3, options->color), scale);
+    return v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
 }
 
 static selkie_code make_splats(canvas *c, const sk_picture_particles *particles, const sk_picture_options *options,
@@ -197,6 +244,8 @@ static selkie_code make_splats(canvas *c, const sk_picture_particles *particles,
             /* A cell far outside would not fit into an int. */
             if (!(fabsf(x[0]) < 1e6f && fabsf(x[1]) < 1e6f && fabsf(x[2]) < 1e6f) || sk_picture_cuts(options, x))
                 continue;
+            if (c->sky && !sk_is_solid_point(c->stage, particles, i))
+                continue; /* a preview draws water apart */
             vec3 p = v3(x[0], x[1], x[2]);
             unsigned cell = cell_of(c->stage, p, table_mask);
             if (!pass) {
@@ -210,9 +259,8 @@ static selkie_code make_splats(canvas *c, const sk_picture_particles *particles,
                 continue;
             s->radius = fmaxf(s->metres * pixels / s->depth, 0.6f);
             float open = 1.0f - 0.35f * clampf((float)crowd[cell] / 27.0f, 0.0f, 1.0f);
-            vec3 color =
-                sk_stage_speed_color(options->color, sk_particle_value(particles, i, 3, options->color), scale);
-            s->color = v3_scale(v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z)), 1.3f * open);
+            s->color = v3_scale(ball_color(c, particles, options, i, scale), 1.3f * open);
+            s->is_veil = c->has_points && !sk_is_solid_point(c->stage, particles, i);
             ++c->splat_count;
         }
     sk_release(NULL, crowd);
@@ -224,12 +272,18 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
 {
     sk_camera camera;
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
-    canvas c = {.stage = stage, .camera = &camera, .image = image};
+    canvas c = {.stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage)};
+    const size_t pixels = (size_t)image->width * (size_t)image->height;
     fill_tones(&c);
-    c.depth = sk_allocate(NULL, (size_t)image->width * (size_t)image->height * sizeof(float));
-    selkie_code code = c.depth ? SELKIE_OK
-                               : sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels",
-                                         image->width, image->height);
+    c.depth = sk_allocate(NULL, pixels * sizeof(float));
+    if (c.has_points) {
+        c.veil_depth = sk_allocate(NULL, pixels * sizeof *c.veil_depth);
+        c.veil = sk_allocate(NULL, pixels * sizeof *c.veil);
+    }
+    selkie_code code = c.depth && (!c.has_points || (c.veil_depth && c.veil))
+                           ? SELKIE_OK
+                           : sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels",
+                                     image->width, image->height);
 
     /* Balls, triangles, then rows over threads. */
     if (!code)
@@ -243,17 +297,14 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
             int first = band * band_rows, last = first + band_rows;
             last = last < image->height ? last : image->height;
             draw_background(&c, first, last);
-            for (size_t t = 0; t < c.triangle_count; ++t)
-                draw_triangle(&c, t, first, last);
-            for (size_t i = 0; i < c.splat_count; ++i)
-                if (c.splats[i].y + c.splats[i].radius > (float)first &&
-                    c.splats[i].y - c.splats[i].radius < (float)last)
-                    draw_ball(&c, &c.splats[i], first, last);
+            draw_things(&c, first, last);
         }
         sk_draw_container(stage, &camera, c.depth, image);
     }
 
     sk_release(NULL, c.depth);
+    sk_release(NULL, c.veil_depth);
+    sk_release(NULL, c.veil);
     sk_release(NULL, c.splats);
     sk_release(NULL, c.points);
     sk_release(NULL, c.owner);
@@ -402,7 +453,7 @@ static void shade_water(const canvas *c, const water_view *w, int y)
         const vec3 body = v3_mul(v3(0.10f, 0.42f, 0.55f), lit(c->stage, v3(1, 1, 1), normal));
         vec3 color = v3_mix(body, sky_towards(c, v3_reflect(d, normal)), mirrored);
         c->depth[i] = distance;
-        sk_image_blend(c->image, x, y, tone(c, color), 0.82f);
+        sk_image_blend(c->image, x, y, tone(c, color), c->has_points ? 0.55f : 0.82f);
     }
 }
 
@@ -464,7 +515,8 @@ static void place_water(const canvas *c, const sk_picture_particles *particles, 
         p[2] = sk_camera_project(c->camera, v3(x[0], x[1], x[2]), &p[0], &p[1]);
         p[3] = clampf(radius * pixels / p[2], 1.0f, 24.0f);
         const int seen = p[2] > radius && p[0] > -p[3] && p[0] < (float)c->camera->width + p[3] && p[1] > -p[3] &&
-                         p[1] < (float)c->camera->height + p[3] && !sk_picture_cuts(options, x);
+                         p[1] < (float)c->camera->height + p[3] && !sk_picture_cuts(options, x) &&
+                         !(c->has_points && sk_is_solid_point(c->stage, particles, i));
         if (!seen)
             memset(p, 0, 4 * sizeof *p);
     }
@@ -519,8 +571,7 @@ static void draw_preview(const canvas *c, water_view *w, float radius, int threa
     for (int band = 0; band < bands; ++band) {
         const int first = height * band / bands, last = height * (band + 1) / bands;
         draw_coarse_background(c, first, last, c->rows + (size_t)band * 2 * (size_t)(width / coarse + 2));
-        for (size_t t = 0; t < c->triangle_count; ++t)
-            draw_triangle(c, t, first, last);
+        draw_things(c, first, last);
         splat_water(c, w, radius, first, last);
     }
     for (int round = 0; round < 2; ++round) {
@@ -541,7 +592,7 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
 {
     sk_camera camera;
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
-    canvas c = {.stage = stage, .camera = &camera, .image = image};
+    canvas c = {.stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage)};
     fill_tones(&c);
     c.sample_width = coarse * 2.0f * camera.half_height / (float)image->height;
     const size_t pixels = (size_t)image->width * (size_t)image->height;
@@ -559,6 +610,8 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
                        image->height);
     if (!code)
         code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
+    if (!code && c.has_points)
+        code = make_splats(&c, particles, options, error);
     if (!code) {
         fill_sky(stage, c.sky);
         place_water(&c, particles, options, radius, threads, &w);
@@ -570,6 +623,7 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     sk_release(NULL, c.sky);
     sk_release(NULL, c.rows);
     sk_release(NULL, c.depth);
+    sk_release(NULL, c.splats);
     sk_release(NULL, c.points);
     sk_release(NULL, c.owner);
     sk_release(NULL, w.depth);

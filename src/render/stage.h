@@ -73,6 +73,30 @@ vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale);
 float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options);
 
+/* Does a scene have elastoplastic points beside liquid? Pictures then show them as solids, and liquid lets them
+ * through.
+ */
+int sk_stage_has_solid_points(const sk_stage *stage);
+int sk_stage_is_elastoplastic(const sk_stage *stage, uint32_t material);
+/* Colour (sRGB) of elastoplastic points as solids: clay and dough, sand, else that of the material. */
+vec3 sk_stage_points_color(const sk_stage *stage, uint32_t material);
+
+static inline uint32_t sk_particle_material(const sk_picture_particles *p, size_t i)
+{
+    return p->material ? *(const uint32_t *)((const char *)p->material + i * p->material_stride) : 0;
+}
+
+/* Is particle i drawn as a solid beside liquid? Where stress, material and the like are coloured, it keeps those. */
+static inline int sk_is_solid_point(const sk_stage *stage, const sk_picture_particles *p, size_t i)
+{
+    return sk_stage_is_elastoplastic(stage, sk_particle_material(p, i));
+}
+
+static inline int sk_colors_flow(selkie_picture_color color)
+{
+    return color == SELKIE_COLOR_SPEED || color == SELKIE_COLOR_WATER;
+}
+
 static inline const float *sk_particle_position(const sk_picture_particles *p, size_t i)
 {
     return (const float *)((const char *)p->position + i * p->position_stride);
@@ -97,7 +121,7 @@ static inline float sk_particle_value(const sk_picture_particles *p, size_t i, i
         return p->plastic_strain ? *(const float *)((const char *)p->plastic_strain + i * p->plastic_strain_stride)
                                  : 0.0f;
     if (color == SELKIE_COLOR_MATERIAL)
-        return p->material ? (float)*(const uint32_t *)((const char *)p->material + i * p->material_stride) : 0.0f;
+        return (float)sk_particle_material(p, i);
     if (color == SELKIE_COLOR_TEMPERATURE) { /* from 0 to 1; solid particles from 2 to 3 */
         const float range = p->warmest > p->coldest ? p->warmest - p->coldest : 1.0f;
         const float place = p->temperature ? (p->temperature[i] - p->coldest) / range : 0.0f;

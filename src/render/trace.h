@@ -29,7 +29,7 @@ typedef struct sk_tracer {
     int *solid_owner;     /* of a triangle: index in the stage's solids; -1 - m = elastoplastic points of material m */
     float *solid_normals; /* at the corners, smooth where faces meet at less than 35 degrees */
     float (*ball)[4];     /* centre and radius */
-    float *ball_speed;
+    float *ball_speed;    /* what is coloured; -1 - m = elastoplastic points of material m, as solids */
     float speed_scale;
     selkie_picture_color color;
     float near;         /* m offset of a ray's start from the surface that it leaves */

@@ -7,18 +7,6 @@
 
 #include "base/memory.h"
 
-static uint32_t material_of(const sk_picture_particles *particles, size_t i)
-{
-    return particles->material ? *(const uint32_t *)((const char *)particles->material + i * particles->material_stride)
-                               : 0;
-}
-
-static int is_elastoplastic(const selkie_scene *scene, uint32_t material)
-{
-    return material < (uint32_t)scene->material_count &&
-           scene->materials[material].kind == SELKIE_MATERIAL_ELASTOPLASTIC;
-}
-
 selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *particles, int material,
                             sk_trace_cloud *cloud, selkie_error *error)
 {
@@ -31,8 +19,8 @@ selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *part
                        (double)particles->count * 24 / 1048576.0, particles->count);
     }
     for (size_t i = 0; i < particles->count; ++i) {
-        const uint32_t own = material_of(particles, i);
-        if (material < 0 ? is_elastoplastic(t->stage->scene, own) : own != (uint32_t)material)
+        const uint32_t own = sk_particle_material(particles, i);
+        if (material < 0 ? sk_stage_is_elastoplastic(t->stage, own) : own != (uint32_t)material)
             continue;
         memcpy(cloud->position + 3 * cloud->count, sk_particle_position(particles, i), 12);
         if (cloud->velocity)
@@ -114,7 +102,7 @@ selkie_code sk_trace_add_points(sk_tracer *t, const sk_picture_particles *partic
     for (int m = 0; code == SELKIE_OK && m < scene->material_count; ++m) {
         sk_trace_cloud cloud;
         sk_mesh mesh = {0};
-        if (!is_elastoplastic(scene, (uint32_t)m))
+        if (!sk_stage_is_elastoplastic(t->stage, (uint32_t)m))
             continue;
         code = sk_trace_select(t, particles, m, &cloud, error);
         if (code == SELKIE_OK)

@@ -182,75 +182,74 @@ static void release_geometry(sk_memory *memory, geometry *g)
     sk_release(memory, g->indices);
 }
 
+/* The geometry of a simple shape in its own frame, and how that is turned; 0 where the shape needs a mesh. In 2D solids
+ * are `thickness` (m) thick. */
+static int make_simple(const sk_shape *shape, int solid, double thickness, geometry *g, dMatrix3 turn)
+{
+    switch (shape->kind) {
+    case SELKIE_SHAPE_BOX:
+        g->geom = dCreateBox(0, 2 * shape->half[0], 2 * shape->half[1], solid ? 2 * shape->half[2] : thickness);
+        return 1;
+    case SELKIE_SHAPE_SPHERE:
+        g->geom = dCreateSphere(0, shape->radius);
+        return 1;
+    case SELKIE_SHAPE_CYLINDER:
+        if (solid) {
+            g->geom = dCreateCylinder(0, shape->radius, 2 * shape->half_length);
+            dRFromZAxis(turn, shape->axis[0], shape->axis[1], shape->axis[2]);
+        } else {
+            g->geom = dCreateBox(0, 2 * shape->half_length, 2 * shape->radius, thickness);
+            dRFromAxisAndAngle(turn, 0, 0, 1, atan2(shape->axis[1], shape->axis[0]));
+        }
+        return 1;
+    case SELKIE_SHAPE_HALF_SPACE:
+        g->geom = dCreatePlane(0, shape->axis[0], shape->axis[1], shape->axis[2], sk_dot(shape->axis, shape->center));
+        g->plane = shape;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 /* Attaches a shape to a body whose frame has its origin in `origin` (m, as drawn); without a body, places it as
  * drawn. */
 static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const double origin[3], dBodyID body,
                              geometry *owner, selkie_error *error)
 {
-    struct sk_rigid_engine *engine = rigid->engine;
-    int solid = rigid->dimension == 3;
-    double thickness = 0.0;
-    geometry g = *owner;
+    const int solid = rigid->dimension == 3, is_plane = shape->kind == SELKIE_SHAPE_HALF_SPACE;
     if (shape->kind == SELKIE_SHAPE_UNION) {
         for (int i = 0; i < shape->child_count; i++)
             SK_TRY(add_shape(rigid, shape->children[i], origin, body, owner, error));
         return SELKIE_OK;
     }
 
-    /* The geometry, in its own frame. */
+    /* The geometry. */
+    double thickness = 0.0;
     for (int d = 0; d < 2; d++)
         thickness = fmax(thickness, rigid->solids->high[d] - rigid->solids->low[d]);
-    double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1],
-                       solid ? shape->center[2] - origin[2] : 0.0};
+    geometry g = *owner;
     dMatrix3 turn;
     dRSetIdentity(turn);
-    int placed = 1;
-    switch (shape->kind) {
-    case SELKIE_SHAPE_BOX:
-        g.geom = dCreateBox(0, 2 * shape->half[0], 2 * shape->half[1], solid ? 2 * shape->half[2] : thickness);
-        break;
-    case SELKIE_SHAPE_SPHERE:
-        g.geom = dCreateSphere(0, shape->radius);
-        break;
-    case SELKIE_SHAPE_CYLINDER:
-        if (solid) {
-            g.geom = dCreateCylinder(0, shape->radius, 2 * shape->half_length);
-            dRFromZAxis(turn, shape->axis[0], shape->axis[1], shape->axis[2]);
-        } else {
-            g.geom = dCreateBox(0, 2 * shape->half_length, 2 * shape->radius, thickness);
-            dRFromAxisAndAngle(turn, 0, 0, 1, atan2(shape->axis[1], shape->axis[0]));
-        }
-        break;
-    case SELKIE_SHAPE_HALF_SPACE:
-        g.geom = dCreatePlane(0, shape->axis[0], shape->axis[1], shape->axis[2], sk_dot(shape->axis, shape->center));
-        g.plane = shape;
-        placed = 0;
-        break;
-    default:
-        placed = 0;
-        selkie_code code = make_mesh(rigid, shape, origin, thickness, &g, error);
-        if (code != SELKIE_OK) {
-            release_geometry(rigid->memory, &g);
-            return code;
-        }
-    }
-
-    selkie_code code = add_geometry(engine, &g, error);
+    const int is_simple = make_simple(shape, solid, thickness, &g, turn);
+    selkie_code code = is_simple ? SELKIE_OK : make_mesh(rigid, shape, origin, thickness, &g, error);
+    if (code == SELKIE_OK)
+        code = add_geometry(rigid->engine, &g, error);
     if (code != SELKIE_OK) {
         release_geometry(rigid->memory, &g);
         return code;
     }
-    if (shape->kind == SELKIE_SHAPE_HALF_SPACE)
+    if (is_plane)
         return SELKIE_OK;
 
-    /* Its place on the body or in the world. */
-    if (body) {
+    /* Its place on the body or in the world. A mesh has its place in its corners. */
+    const double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1],
+                             solid ? shape->center[2] - origin[2] : 0.0};
+    if (body)
         dGeomSetBody(g.geom, body);
-        if (placed) {
-            dGeomSetOffsetPosition(g.geom, place[0], place[1], place[2]);
-            dGeomSetOffsetRotation(g.geom, turn);
-        }
-    } else if (placed) {
+    if (is_simple && body) {
+        dGeomSetOffsetPosition(g.geom, place[0], place[1], place[2]);
+        dGeomSetOffsetRotation(g.geom, turn);
+    } else if (is_simple) {
         dGeomSetPosition(g.geom, place[0], place[1], place[2]);
         dGeomSetRotation(g.geom, turn);
     }

@@ -73,16 +73,23 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
 static int in_solid(const liquid_sampler *sampler, const double x[3])
 {
     /* The inside test is cheaper than the distance, which is needed only just outside. */
+    const double margin = 1e-3 * sampler->grid->cell_size;
     for (int o = 0; o < sampler->solids->obstacle_count; o++) {
+        const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
         double local[3] = {x[0], x[1], x[2]};
-        if (sampler->solids->obstacles[o].placed)
-            sk_pose_to_local(sampler->solids->obstacles[o].placed, x, local);
-        if (sk_shape_inside(sampler->solids->obstacles[o].shape, local))
+        int near = 1;
+        for (int d = 0; d < sampler->grid->dimension; d++)
+            near &= x[d] > obstacle->low[d] - margin && x[d] < obstacle->high[d] + margin;
+        if (!near)
+            continue;
+        if (obstacle->placed)
+            sk_pose_to_local(obstacle->placed, x, local);
+        if (sk_shape_inside(obstacle->shape, local))
             return 1;
     }
     double normal[3];
     int obstacle;
-    return sk_solids_distance(sampler->solids, x, normal, &obstacle) < 1e-3 * sampler->grid->cell_size;
+    return sk_solids_distance(sampler->solids, x, normal, &obstacle) < margin;
 }
 
 /* The first liquid that contains a point; -1: none, or inside a solid that the liquid does not fill. */

@@ -52,7 +52,25 @@ for threshold in 0 0.5 0.8 0.95; do
     fi
     last=$made
 done
+# Droplets made with other options are made again, with the same ones they stay.
+"$selkie" splash add dam --rate 20 -j 2 >again.txt
+grep -q 'droplets made' again.txt && good "another threshold makes them again" || bad "$(cat again.txt)"
+"$selkie" splash add dam --rate 20 -j 2 >again.txt
+grep -q 'droplets are there' again.txt && good "the same options keep them" || bad "$(cat again.txt)"
+"$selkie" splash add dam --rate 10 -j 2 >again.txt
+grep -q 'droplets made' again.txt && good "another rate makes them again" || bad "$(cat again.txt)"
 check "the model of these samples" "$selkie" splash add dam --model model_1/model.safetensors --force -q
+
+# The weights that come with Selkie on runs that they have not seen.
+"$selkie" splash judge samples -j 2 >judged.csv
+awk -F, '$1 == "all" { found = 1; bad = $2 < 0.935 || $3 / $4 > 0.7 || $5 > 0.005 || $7 - $6 < 0.5
+    printf "AUC %s, log loss over the prior'"'"'s %.3f, calibration error %s, likelihood %.2f nat\n", $2, $3 / $4, $5, $7 - $6 }
+    END { exit bad || !found }' judged.csv && good "the weights hold on these samples" || bad "$(cat judged.csv)"
+# The file holds rounded weights, so that the last digits differ.
+"$selkie" splash judge samples --model model_1/model.safetensors >judged.csv
+paste -d, model_1/report.csv judged.csv | awk -F, '$1 == "held_out" { close_by = ($2 - $16) ^ 2 < 1e-8 && ($6 - $20) ^ 2 < 1e-6 }
+    END { exit !close_by }' && good "judge gives the figures of the report" || bad "judge: $(cat judged.csv)"
+expect "a model of the other dimension" 2 'was trained in 3D' splash judge samples --model "$source/scenes/splash/weights/splash_3d.safetensors"
 
 expect "too many samples" 2 'at most 1000' splash add dam --samples 1001
 expect "an option of another verb" 2 'splash add: --steps has no effect: it is for train' splash add dam --steps 5

@@ -62,7 +62,7 @@ class Browser:
 
     def value(self, expression):
         """What an expression of the page gives, as JSON."""
-        answer = self.call("script.evaluate", expression=f"JSON.stringify({expression} ?? null)", target={"context": self.tab},
+        answer = self.call("script.evaluate", expression=f"JSON.stringify(({expression}) ?? null)", target={"context": self.tab},
                            awaitPromise=True)
         return json.loads(answer["result"]["value"]) if answer["type"] == "success" else None
 

@@ -10,6 +10,7 @@ typedef struct drop_case {
     selkie_method method;
     selkie_volume volume;
     double radius; /* cells */
+    int unilateral;
 } drop_case;
 
 /* A drop without gravity in the middle of a box. */
@@ -21,6 +22,8 @@ static void drop_scene(test_scene *t, const drop_case *c)
     t->scene.gravity[1] = 0.0;
     t->scene.surface_tension = SIGMA;
     t->scene.volume = c->volume;
+    t->scene.incompressibility =
+        c->unilateral ? SELKIE_INCOMPRESSIBILITY_UNILATERAL : SELKIE_INCOMPRESSIBILITY_BILATERAL;
     selkie_scene_set_method(&t->scene, c->method);
     /* off the grid's symmetry */
     add_liquid(t, sphere_shape(0.13 * CELL, 0.31 * CELL, -0.22 * CELL, c->radius * CELL));
@@ -28,8 +31,8 @@ static void drop_scene(test_scene *t, const drop_case *c)
 
 static void name_case(char *what, size_t size, const char *title, const drop_case *c)
 {
-    snprintf(what, size, "%s %dD %s%s, R = %g h", title, c->dimension, method_name(c->method), volume_name(c->volume),
-             c->radius);
+    snprintf(what, size, "%s %dD %s%s%s, R = %g h", title, c->dimension, method_name(c->method), volume_name(c->volume),
+             c->unilateral ? " unilateral" : "", c->radius);
 }
 
 /* Mean pressure (Pa) of the cells within half the radius. */
@@ -131,24 +134,39 @@ static void oscillation(const drop_case *c, double error)
 static void drops_at_rest(void **state)
 {
     (void)state;
-    const drop_case cases[] = {{2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0},
-                               {2, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP, 8.0},
-                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 8.0},
-                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 16.0}};
+    const drop_case cases[] = {{2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0, 0},
+                               {2, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP, 8.0, 0},
+                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 8.0, 0},
+                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 16.0, 0}};
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
         laplace(&cases[n], 0.03, 0.2, 1.0);
-    const drop_case solid = {3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0};
+    const drop_case solid = {3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0, 0};
     laplace(&solid, 0.03, 0.2, 0.1);
+}
+
+static void unilateral_drops(void **state)
+{
+    (void)state;
+    const drop_case cases[] = {{2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 8.0, 1},
+                               {2, SELKIE_METHOD_APIC, SELKIE_VOLUME_NONE, 8.0, 1},
+                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 16.0, 1}};
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+        laplace(&cases[n], 0.03, 0.2, 1.0);
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+        oscillation(&cases[n], 0.05);
+    const drop_case solid = {3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 8.0, 1};
+    laplace(&solid, 0.03, 0.2, 0.1);
+    oscillation(&solid, 0.05);
 }
 
 static void oscillating_drops(void **state)
 {
     (void)state;
-    const drop_case cases[] = {{2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0},
-                               {2, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP, 8.0},
-                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 8.0},
-                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 16.0},
-                               {3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0}};
+    const drop_case cases[] = {{2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0, 0},
+                               {2, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP, 8.0, 0},
+                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 8.0, 0},
+                               {2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 16.0, 0},
+                               {3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 8.0, 0}};
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
         oscillation(&cases[n], 0.05);
 }
@@ -165,14 +183,15 @@ static void capillary_wave(void **state)
     (void)state;
     const double length = 16.0 * CELL, depth = 2.0 * length, k = M_PI / length;
     const double omega = sqrt(SIGMA * k * k * k / 1000.0);
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < 3; m++) {
         test_scene t;
         tank(&t, 2, length, 1.5 * depth, 0, CELL);
         t.scene.gravity[1] = 0.0;
         t.scene.surface_tension = SIGMA;
         t.scene.viscosity = 0.02 * omega / (k * k);
-        t.scene.volume = SELKIE_VOLUME_IDP;
-        selkie_scene_set_method(&t.scene, m ? SELKIE_METHOD_APIC : SELKIE_METHOD_FLIP);
+        t.scene.volume = m == 2 ? SELKIE_VOLUME_NONE : SELKIE_VOLUME_IDP;
+        t.scene.incompressibility = m == 2 ? SELKIE_INCOMPRESSIBILITY_UNILATERAL : SELKIE_INCOMPRESSIBILITY_BILATERAL;
+        selkie_scene_set_method(&t.scene, m == 1 ? SELKIE_METHOD_APIC : SELKIE_METHOD_FLIP);
         t.scene.time.fps = 4.0 * omega / M_PI;
         selkie_shape wave;
         selkie_shape_defaults(&wave, SELKIE_SHAPE_WAVE);
@@ -189,7 +208,8 @@ static void capillary_wave(void **state)
         }
         selkie_world_destroy(world);
         char what[64];
-        snprintf(what, sizeof what, "capillary wave 2D %s idp, 32 cells", m ? "APIC" : "FLIP");
+        static const char *const names[] = {"FLIP idp", "APIC idp", "FLIP unilateral"};
+        snprintf(what, sizeof what, "capillary wave 2D %s, 32 cells", names[m]);
         at_most(what, "amplitude, rms error / start", sqrt(square / 24.0), 0.1);
     }
 }
@@ -200,15 +220,18 @@ static void drop_on_a_floor(void **state)
     (void)state;
     static const double angles[] = {60.0, 120.0};
     const double radius = 12.0 * CELL, area = 0.5 * M_PI * radius * radius;
-    for (int n = 0; n < 2; n++) {
-        const double angle = angles[n] * M_PI / 180.0;
+    for (int n = 0; n < 4; n++) {
+        const int unilateral = n >= 2;
+        const double angle = angles[n % 2] * M_PI / 180.0;
         test_scene t;
         tank(&t, 2, 64 * CELL, 24 * CELL, 0, CELL);
         t.scene.gravity[1] = 0.0;
         t.scene.surface_tension = SIGMA;
-        t.scene.contact_angle = angles[n];
+        t.scene.contact_angle = angles[n % 2];
         t.scene.viscosity = 2e-4;
-        t.scene.volume = SELKIE_VOLUME_IDP;
+        t.scene.volume = unilateral ? SELKIE_VOLUME_NONE : SELKIE_VOLUME_IDP;
+        t.scene.incompressibility =
+            unilateral ? SELKIE_INCOMPRESSIBILITY_UNILATERAL : SELKIE_INCOMPRESSIBILITY_BILATERAL;
         add_liquid(&t, sphere_shape(32.2 * CELL, 0, 0, radius));
         selkie_world *world = make_world(&t);
         run_until(world, 0.6);
@@ -218,7 +241,8 @@ static void drop_on_a_floor(void **state)
         const double mean = 2.0 / 3.0 * cap * pow(sin(angle), 3) / (angle - sin(angle) * cos(angle)) - cap * cos(angle);
         const particle_sums s = sum_particles(world, NULL);
         char what[64];
-        snprintf(what, sizeof what, "drop on a floor, contact angle %g", angles[n]);
+        snprintf(what, sizeof what, "drop on a floor, contact angle %g%s", angles[n % 2],
+                 unilateral ? ", unilateral" : "");
         note(what, "largest speed / sqrt(sigma/(rho h))", s.max_speed / sqrt(SIGMA / (1000.0 * CELL)));
         at_most(what, "height of the centre, relative error", fabs(s.position[1] / mean - 1.0), 0.05);
         selkie_world_destroy(world);
@@ -227,7 +251,8 @@ static void drop_on_a_floor(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drops_at_rest), cmocka_unit_test(oscillating_drops),
-                                       cmocka_unit_test(capillary_wave), cmocka_unit_test(drop_on_a_floor)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drops_at_rest), cmocka_unit_test(unilateral_drops),
+                                       cmocka_unit_test(oscillating_drops), cmocka_unit_test(capillary_wave),
+                                       cmocka_unit_test(drop_on_a_floor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

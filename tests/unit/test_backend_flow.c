@@ -444,6 +444,18 @@ static void with_suction(step_case *c)
     c->scene.unilateral.flight = SELKIE_FLIGHT_OWN;
 }
 
+static void with_tension(step_case *c)
+{
+    c->scene.surface_tension = 50.0; /* beside gravity at these cells like water's at a millimetre */
+    c->scene.contact_angle = 60.0;
+}
+
+static void with_tension_by_flux(step_case *c)
+{
+    with_tension(c);
+    by_flux(c);
+}
+
 static void test_unilateral_correction(void **state)
 {
     (void)state;
@@ -465,6 +477,8 @@ static void test_unilateral_pressure(void **state)
     each_unilateral("predict", 6, by_flux);
     each_unilateral("pressure", 6, NULL);
     each_unilateral("pressure", 6, with_suction);
+    each_unilateral("pressure", 4, with_tension);
+    each_unilateral("pressure", 2, with_tension_by_flux);
 }
 
 int main(void)

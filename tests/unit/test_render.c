@@ -204,20 +204,15 @@ static void test_surface_picture(void **state)
     stand_free(s);
 }
 
-#if SELKIE_HAVE_EMBREE
-/* Elastoplastic points beside liquid are not water: a half of the tank has the colour of its material. With a shutter
- * they move. */
-static void test_points_beside_liquid(void **state)
+/* A stand whose left half is a second material. */
+static stand *stand_with_clay(selkie_material_def materials[2])
 {
-    (void)state;
     stand *s = stand_create(3);
-    selkie_material_def materials[2];
-    sk_picture_options options = small_options(s);
-    size_t red[3];
     for (int m = 0; m < 2; ++m) {
         selkie_material_defaults(&materials[m]);
         materials[m].name = m ? "clay" : "water";
     }
+    materials[1].elastoplastic.plasticity = SELKIE_PLASTICITY_VON_MISES;
     s->liquid.material = "water";
     s->scene.materials = materials;
     s->scene.material_count = 2;
@@ -225,18 +220,32 @@ static void test_points_beside_liquid(void **state)
     s->material = calloc(s->count, sizeof *s->material);
     for (size_t i = 0; i < s->count; ++i)
         s->material[i] = s->position[3 * i] < 0.5f;
-    for (int n = 0; n < 3; ++n) {
-        materials[1].kind = n ? SELKIE_MATERIAL_ELASTOPLASTIC : SELKIE_MATERIAL_LIQUID;
-        options.shutter = n == 2 ? 0.02 : 0.0;
-        sk_image image = draw(s, &options);
-        red[n] = red_pixels(&image);
-        sk_image_free(&image);
+    return s;
+}
+
+/* Elastoplastic points beside liquid are not water: a half of the tank has a colour of its own, with a shutter, where
+ * they move, in style particles and in a preview. */
+static void test_points_beside_liquid(void **state)
+{
+    (void)state;
+    selkie_material_def materials[2];
+    stand *s = stand_with_clay(materials);
+    for (int n = 0; n < 4; ++n) {
+        size_t red[2];
+        for (int elastic = 0; elastic < 2; ++elastic) {
+            sk_picture_options options = small_options(s);
+            materials[1].kind = elastic ? SELKIE_MATERIAL_ELASTOPLASTIC : SELKIE_MATERIAL_LIQUID;
+            options.shutter = n == 1 ? 0.02 : 0.0;
+            options.style = n == 2 || !SELKIE_HAVE_EMBREE ? SELKIE_STYLE_PARTICLES : SELKIE_STYLE_SURFACE;
+            options.preview = n == 3;
+            sk_image image = draw(s, &options);
+            red[elastic] = red_pixels(&image);
+            sk_image_free(&image);
+        }
+        assert_true(red[1] > red[0] + 192 * 108 / 20);
     }
-    assert_true(red[1] > red[0] + 192 * 108 / 20);
-    assert_true(red[2] > red[0] + 192 * 108 / 20);
     stand_free(s);
 }
-#endif
 
 static void test_particles_picture(void **state)
 {
@@ -304,27 +313,33 @@ static void test_periodic_picture(void **state)
 static void test_splats(void **state)
 {
     (void)state;
-    stand *s = stand_create(3);
-    sk_picture_options options = small_options(s);
-    sk_picture_particles particles = {.count = s->count,
-                                      .position = s->position,
-                                      .position_stride = 12,
-                                      .velocity = s->velocity,
-                                      .velocity_stride = 12};
-    selkie_error error = {0};
-    sk_stage *stage;
-    sk_image images[2];
-    must(sk_stage_create(&s->scene, &stage, &error), &error);
-    for (int i = 0; i < 2; ++i) {
-        must(sk_image_create(&images[i], 192, 108, &error), &error);
-        must(sk_draw_splats(stage, &particles, &options, 1 + 2 * i, &images[i], &error), &error);
+    selkie_material_def materials[2];
+    for (int clay = 0; clay < 2; ++clay) {
+        stand *s = clay ? stand_with_clay(materials) : stand_create(3);
+        materials[1].kind = SELKIE_MATERIAL_ELASTOPLASTIC;
+        sk_picture_options options = small_options(s);
+        const sk_picture_particles particles = {.count = s->count,
+                                                .position = s->position,
+                                                .position_stride = 12,
+                                                .velocity = s->velocity,
+                                                .velocity_stride = 12,
+                                                .material = s->material,
+                                                .material_stride = 4};
+        selkie_error error = {0};
+        sk_stage *stage;
+        sk_image images[2];
+        must(sk_stage_create(&s->scene, &stage, &error), &error);
+        for (int i = 0; i < 2; ++i) {
+            must(sk_image_create(&images[i], 192, 108, &error), &error);
+            must(sk_draw_splats(stage, &particles, &options, 1 + 2 * i, &images[i], &error), &error);
+        }
+        assert_int_equal(different_pixels(&images[0], &images[1]), 0);
+        assert_true(red_pixels(&images[0]) > (clay ? 192 * 108 / 20 : 30)); /* clay, or the obstacle */
+        sk_image_free(&images[0]);
+        sk_image_free(&images[1]);
+        sk_stage_destroy(stage);
+        stand_free(s);
     }
-    assert_int_equal(different_pixels(&images[0], &images[1]), 0);
-    assert_true(red_pixels(&images[0]) > 30);
-    sk_image_free(&images[0]);
-    sk_image_free(&images[1]);
-    sk_stage_destroy(stage);
-    stand_free(s);
 }
 
 static void test_flat_pictures(void **state)
@@ -734,9 +749,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface_picture),
-#if SELKIE_HAVE_EMBREE
         cmocka_unit_test(test_points_beside_liquid),
-#endif
         cmocka_unit_test(test_particles_picture),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_periodic_picture),

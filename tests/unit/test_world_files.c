@@ -134,6 +134,69 @@ static void damaged_checkpoints_change_nothing(void **state)
     selkie_world_destroy(twin);
 }
 
+/* Makes one part of a header senseless; there are `senseless_parts` of them. */
+enum { senseless_parts = 18 };
+
+static void spoil(sk_state_header *bad, int part)
+{
+    switch (part) {
+    case 0:
+        bad->version++;
+        break;
+    case 1:
+        bad->dimension = 3;
+        break;
+    case 2:
+        bad->cells[1]++;
+        break;
+    case 3:
+        bad->particles_per_cell = 1;
+        break;
+    case 4:
+        bad->cell_size = NAN;
+        break;
+    case 5:
+        bad->time = NAN;
+        break;
+    case 6:
+        bad->time = INFINITY;
+        break;
+    case 7:
+        bad->time = -1.0;
+        break;
+    case 8:
+        bad->time = 17.0; /* far behind the frame that it claims */
+        break;
+    case 9:
+        bad->last_dt = NAN;
+        break;
+    case 10:
+        bad->last_dt = -0.1;
+        break;
+    case 11:
+        bad->max_speed = INFINITY;
+        break;
+    case 12:
+        bad->step_count = -1;
+        break;
+    case 13:
+        bad->frame = INT64_MAX;
+        break;
+    case 14:
+        bad->frame += 3;
+        break;
+    case 15:
+        bad->particle_count--;
+        break;
+    case 16:
+        bad->particle_count = INT64_MAX;
+        break;
+    default:
+        bad->particle_count = -1;
+        break;
+    }
+}
+
 /* Sound checksums around a state that makes no sense: refused, and nothing is changed. */
 static void senseless_states_are_refused(void **state)
 {
@@ -145,64 +208,9 @@ static void senseless_states_are_refused(void **state)
     sk_state_header header;
     sk_state_chunk chunks[SK_STATE_MAX_CHUNKS];
     int count = sk_world_state(saved, &header, chunks);
-    for (int n = 0; n < 18; n++) {
+    for (int part = 0; part < senseless_parts; part++) {
         sk_state_header bad = header;
-        switch (n) {
-        case 0:
-            bad.version++;
-            break;
-        case 1:
-            bad.dimension = 3;
-            break;
-        case 2:
-            bad.cells[1]++;
-            break;
-        case 3:
-            bad.particles_per_cell = 1;
-            break;
-        case 4:
-            bad.cell_size = NAN;
-            break;
-        case 5:
-            bad.time = NAN;
-            break;
-        case 6:
-            bad.time = INFINITY;
-            break;
-        case 7:
-            bad.time = -1.0;
-            break;
-        case 8:
-            bad.time = 17.0;
-            break; /* far behind the frame that it claims */
-        case 9:
-            bad.last_dt = NAN;
-            break;
-        case 10:
-            bad.last_dt = -0.1;
-            break;
-        case 11:
-            bad.max_speed = INFINITY;
-            break;
-        case 12:
-            bad.step_count = -1;
-            break;
-        case 13:
-            bad.frame = INT64_MAX;
-            break;
-        case 14:
-            bad.frame += 3;
-            break;
-        case 15:
-            bad.particle_count--;
-            break;
-        case 16:
-            bad.particle_count = INT64_MAX;
-            break;
-        default:
-            bad.particle_count = -1;
-            break;
-        }
+        spoil(&bad, part);
         chunks[0].data = &bad;
         selkie_error error = {0};
         selkie_code code = sk_world_restore(world, count, chunks, "the file", &error);

@@ -16,15 +16,18 @@
 
 typedef struct model_recipe {
     const char *data, *name;    /* folders of the samples and of the model */
-    const char *quick_template; /* of --quick; NULL = the usual one */
+    const char *template_scene; /* NULL = the usual one */
+    const char *quick_template; /* of --quick; NULL = the same */
     splash_setup setup;
     double scales[3];
     int scale_count, runs, quick_runs;
+    int solid;     /* in 3D */
+    uint64_t seed; /* of the samples */
     int paper;
     int64_t samples; /* 0 = all */
 } model_recipe;
 
-#define DROPS .data = "drops_2d", .scales = {1.0, 0.5, 2.0}, .scale_count = 3, .runs = 48, .quick_runs = 10
+#define DROPS .data = "drops_2d", .scales = {1.0, 0.5, 2.0}, .scale_count = 3, .runs = 48, .quick_runs = 10, .seed = 1
 
 static char *in_models(const reproduce_report *report, const char *name, const char *file)
 {
@@ -45,13 +48,14 @@ static int make_samples(const reproduce_report *report, const model_recipe *reci
     char *out = in_models(report, recipe->data, "");
     splash_data_options options = {.setup = recipe->setup,
                                    .out = out,
-                                   .template_scene = report->quick ? recipe->quick_template : NULL,
-                                   .dimension = 2,
+                                   .template_scene = report->quick && recipe->quick_template ? recipe->quick_template
+                                                                                             : recipe->template_scene,
+                                   .dimension = recipe->solid ? 3 : 2,
                                    .runs = report->quick ? recipe->quick_runs : recipe->runs,
-                                   .ratio = 2,
-                                   .keep = 0.1,
+                                   .ratio = recipe->solid ? 4 : 2,
+                                   .keep = recipe->solid ? 0.03 : 0.1,
                                    .scale_count = recipe->scale_count,
-                                   .seed = 1,
+                                   .seed = recipe->seed,
                                    .threads = report->threads,
                                    .quiet = 1};
     memcpy(options.scales, recipe->scales, sizeof recipe->scales);
@@ -60,16 +64,26 @@ static int make_samples(const reproduce_report *report, const model_recipe *reci
     return code;
 }
 
+/* The folder of the samples and of the models. */
+static int make_models_folder(const reproduce_report *report)
+{
+    char *models = NULL;
+    selkie_error error = {0};
+    int code = asprintf(&models, "%s/models", report->folder) < 0 ? complain("out of memory") : EXIT_GOOD;
+    if (!code && sk_folder_make(models, &error))
+        code = complain_error(&error);
+    free(models);
+    return code;
+}
+
 /* Makes a model unless it is there. Returns its file, to be freed, or NULL. */
 static char *make_model(reproduce_report *report, const model_recipe *recipe)
 {
-    char *folder = NULL, *models = NULL, *data = in_models(report, recipe->data, ""),
-         *out = in_models(report, recipe->name, ""), *file = in_models(report, recipe->name, "model.safetensors");
-    selkie_error error = {0};
-    int code = data && out && file && asprintf(&models, "%s/models", report->folder) > 0 ? EXIT_GOOD : EXIT_BAD_INPUT;
+    char *folder = NULL, *data = in_models(report, recipe->data, ""), *out = in_models(report, recipe->name, ""),
+         *file = in_models(report, recipe->name, "model.safetensors");
+    int code = data && out && file ? EXIT_GOOD : complain("out of memory");
     if (!code && !sk_file_exists(file) && !report->only) {
-        if (sk_folder_make(models, &error))
-            code = complain_error(&error);
+        code = make_models_folder(report);
         if (!code && !is_there(report, recipe->data, "data.safetensors"))
             code = make_samples(report, recipe);
         sk_splash_recipe training = sk_splash_default_recipe(recipe->paper);
@@ -88,7 +102,6 @@ static char *make_model(reproduce_report *report, const model_recipe *recipe)
         report_text(report, "The model %s is not made.", recipe->name);
     free(data);
     free(out);
-    free(models);
     free(file);
     return folder;
 }
@@ -113,14 +126,57 @@ static void report_scores(reproduce_report *report, const char *label, const cha
     free(path);
 }
 
+/* A row of the model that comes with Selkie, on samples that are made unless they are there. */
+static void report_shipped(reproduce_report *report, const char *label, const model_recipe *recipe,
+                           sk_splash_split split, const char *split_name)
+{
+    char path[4096], *folder = in_models(report, recipe->data, "");
+    splash_data_file file = {0};
+    sk_splash_model model = {0};
+    sk_splash_score score;
+    selkie_error error = {0};
+    int code = folder ? EXIT_GOOD : complain("out of memory");
+    if (!code && !is_there(report, recipe->data, "data.safetensors"))
+        code = report->only                 ? EXIT_BAD_INPUT
+               : make_models_folder(report) ? EXIT_BAD_INPUT
+                                            : make_samples(report, recipe);
+    if (!code)
+        code = splash_read_data(folder, &file);
+    if (!code) {
+        sk_splash_model_find("default", NULL, file.data.dimension, path, sizeof path);
+        if (sk_splash_model_read(path, &model, &error) ||
+            sk_splash_judge(&file.data, &model, split, report->threads, &score, &error))
+            code = complain_error(&error);
+        else if (score.splashes)
+            report_row(report, "%s|%s|%.3f|%.3f|%.5f|%.2f", label, split_name, score.auc,
+                       score.log_loss / score.prior_log_loss, score.calibration_error, score.nll_constant - score.nll);
+    }
+    report->failed |= code && !report->only;
+    sk_splash_model_free(&model);
+    splash_data_free(&file);
+    free(folder);
+}
+
 void write_splash_learning(reproduce_report *report, run_results *const *results)
 {
     (void)results;
+    /* Samples of another seed than those that the weights come from. */
+    const model_recipe solid = {.data = "drops_3d",
+                                .template_scene = "splash/templates/drops_3d_medium",
+                                .quick_template = "splash/templates/drops_3d_small",
+                                .scales = {1.0, 0.3},
+                                .scale_count = 2,
+                                .runs = 16,
+                                .quick_runs = 2,
+                                .solid = 1,
+                                .seed = 7};
     const model_recipe ours = {DROPS, .name = "drops_2d"}, paper = {DROPS, .name = "drops_2d_paper", .paper = 1};
     char *own = make_model(report, &ours), *theirs = make_model(report, &paper);
     report_table(report, "networks|" SCORES);
     report_scores(report, "ours", ours.name);
     report_scores(report, "the paper's", paper.name);
+    report_shipped(report, "that of Selkie, 2D", &ours, SK_SPLIT_HELD_OUT, "held out");
+    report_shipped(report, "that of Selkie, 3D", &solid, SK_SPLIT_COUNT, "none was seen");
     report_table_end(report);
     if (own && is_there(report, ours.name, "curves.png"))
         report_image(report, "models/drops_2d/curves.png", "ours");
@@ -141,7 +197,8 @@ void write_splash_solvers(reproduce_report *report, run_results *const *results)
                                  .scales = {1.0},
                                  .scale_count = 1,
                                  .runs = 20,
-                                 .quick_runs = 5};
+                                 .quick_runs = 5,
+                                 .seed = 1};
     char *model = make_model(report, &recipe), *set = NULL;
     run_results sph = {0};
     if (model && asprintf(&set, "splashes=%s", model) < 0)
@@ -235,12 +292,29 @@ void write_splash_thresholds(reproduce_report *report, run_results *const *resul
 
 void write_splash_scales(reproduce_report *report, run_results *const *results)
 {
-    const model_recipe own[5] = {
-        {.data = "scale_5", .name = "scale_5", .scales = {0.5}, .scale_count = 1, .runs = 16, .quick_runs = 5},
-        {.name = NULL},
-        {.data = "scale_10", .name = "scale_10", .scales = {1.0}, .scale_count = 1, .runs = 16, .quick_runs = 5},
-        {.name = NULL},
-        {.data = "scale_20", .name = "scale_20", .scales = {2.0}, .scale_count = 1, .runs = 16, .quick_runs = 5}};
+    const model_recipe own[5] = {{.data = "scale_5",
+                                  .name = "scale_5",
+                                  .scales = {0.5},
+                                  .scale_count = 1,
+                                  .runs = 16,
+                                  .quick_runs = 5,
+                                  .seed = 1},
+                                 {.name = NULL},
+                                 {.data = "scale_10",
+                                  .name = "scale_10",
+                                  .scales = {1.0},
+                                  .scale_count = 1,
+                                  .runs = 16,
+                                  .quick_runs = 5,
+                                  .seed = 1},
+                                 {.name = NULL},
+                                 {.data = "scale_20",
+                                  .name = "scale_20",
+                                  .scales = {2.0},
+                                  .scale_count = 1,
+                                  .runs = 16,
+                                  .quick_runs = 5,
+                                  .seed = 1}};
     report_table(report, "cells|droplets of the model of three scales|of the model of this scale alone");
     for (int i = 0; i < 5; i++) {
         char *model = own[i].name ? make_model(report, &own[i]) : NULL;

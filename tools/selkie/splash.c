@@ -35,7 +35,7 @@ enum {
 
 static const char *const setups[] = {"drops", "dams", "strings", NULL};
 static const char *const recipes[] = {"default", "paper", NULL};
-static const char *const verbs[] = {"data", "train", "add", NULL};
+static const char *const verbs[] = {"data", "train", "add", "judge", NULL};
 
 static const option_spec splash_options[] = {
     [splash_dimension] = {.name = "dimension",
@@ -125,7 +125,7 @@ static const option_spec splash_options[] = {
     [splash_model_option] = {.name = "model",
                              .kind = OPTION_TEXT,
                              .value = "FILE",
-                             .help = "add: a model; default the one of the run's scene, or the one of Selkie"},
+                             .help = "add, judge: a model; default that of the run's scene, or the one of Selkie"},
     [splash_rate] = {.name = "rate",
                      .kind = OPTION_NUMBER,
                      .value = "X",
@@ -139,7 +139,9 @@ static const option_spec splash_options[] = {
                           .most = 1,
                           .help = "add: only particles above this probability, of balanced classes, make splashes; "
                                   "default 0"},
-    [splash_force] = {.name = "force", .kind = OPTION_FLAG, .help = "add: make droplets again that are there"},
+    [splash_force] = {.name = "force",
+                      .kind = OPTION_FLAG,
+                      .help = "add: make droplets again that are there with the same options"},
     [splash_seed] = {.name = "seed",
                      .kind = OPTION_INTEGER,
                      .value = "N",
@@ -159,17 +161,26 @@ _Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_c
 _Static_assert((int)splash_option_count <= (int)MAX_OPTIONS, "room for each value");
 
 /* Verbs that take an option; options for all verbs have no row. */
-enum { for_data = 1, for_train = 2, for_add = 4 };
+enum { for_data = 1, for_train = 2, for_add = 4, for_judge = 8 };
 static const int verbs_of[splash_option_count] = {
-    [splash_dimension] = for_data,   [splash_out] = for_data | for_train,
-    [splash_runs] = for_data,        [splash_ratio] = for_data,
-    [splash_keep] = for_data,        [splash_scales] = for_data,
-    [splash_seconds] = for_data,     [splash_setup_option] = for_data,
-    [splash_template] = for_data,    [splash_recipe] = for_train,
-    [splash_steps] = for_train,      [splash_batch] = for_train,
-    [splash_width] = for_train,      [splash_samples_option] = for_train | for_add,
-    [splash_model_option] = for_add, [splash_rate] = for_add,
-    [splash_threshold] = for_add,    [splash_force] = for_add,
+    [splash_dimension] = for_data,
+    [splash_out] = for_data | for_train,
+    [splash_runs] = for_data,
+    [splash_ratio] = for_data,
+    [splash_keep] = for_data,
+    [splash_scales] = for_data,
+    [splash_seconds] = for_data,
+    [splash_setup_option] = for_data,
+    [splash_template] = for_data,
+    [splash_recipe] = for_train,
+    [splash_steps] = for_train,
+    [splash_batch] = for_train,
+    [splash_width] = for_train,
+    [splash_samples_option] = for_train | for_add,
+    [splash_model_option] = for_add | for_judge,
+    [splash_rate] = for_add,
+    [splash_threshold] = for_add,
+    [splash_force] = for_add,
 };
 
 /* An option of another verb would have no effect. */
@@ -179,13 +190,16 @@ static int check_verb(const char *verb, const option_value *values)
     for (int v = 0; verbs[v]; v++)
         own |= strcmp(verb, verbs[v]) == 0 ? 1 << v : 0;
     if (!own)
-        return complain("splash: %s is not known: must be data, train or add", verb);
-    for (int n = 0; n < splash_option_count; n++)
-        if (values[n].given && verbs_of[n] && !(verbs_of[n] & own))
-            return complain("splash %s: --%s has no effect: it is for %s%s%s", verb, splash_options[n].name,
-                            verbs_of[n] & for_data ? "data" : "",
-                            verbs_of[n] & for_train ? (verbs_of[n] & for_data ? " and train" : "train") : "",
-                            verbs_of[n] & for_add ? (verbs_of[n] & for_train ? " and add" : "add") : "");
+        return complain("splash: %s is not known: must be data, train, add or judge", verb);
+    for (int n = 0; n < splash_option_count; n++) {
+        if (!values[n].given || !verbs_of[n] || verbs_of[n] & own)
+            continue;
+        char names[64] = "";
+        for (int v = 0; verbs[v]; v++)
+            if (verbs_of[n] >> v & 1)
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " and " : "", verbs[v]);
+        return complain("splash %s: --%s has no effect: it is for %s", verb, splash_options[n].name, names);
+    }
     return 0;
 }
 
@@ -240,6 +254,25 @@ static int make_data(const option_value *values, uint64_t seed, int threads)
     return splash_make_data(&options);
 }
 
+static int add_to_run(const tool_arguments *arguments, uint64_t seed, int threads)
+{
+    const option_value *values = arguments->values;
+    if (values[splash_samples_option].given && values[splash_samples_option].integer > 1000)
+        return complain("splash add: --samples %lld: must be at most 1000",
+                        (long long)values[splash_samples_option].integer);
+    const splash_add_options options = {
+        .folder = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
+        .model = values[splash_model_option].given ? values[splash_model_option].text : NULL,
+        .samples = values[splash_samples_option].given ? (int)values[splash_samples_option].integer : 1,
+        .rate = values[splash_rate].given ? values[splash_rate].number : 1.0,
+        .threshold = values[splash_threshold].given ? values[splash_threshold].number : 0.0,
+        .seed = seed,
+        .threads = threads,
+        .force = values[splash_force].given,
+        .quiet = values[splash_quiet].given};
+    return options.folder ? splash_add(&options) : complain("splash add: the folder of a run is missing");
+}
+
 static int run_splash(const tool_arguments *arguments)
 {
     const option_value *values = arguments->values;
@@ -249,22 +282,14 @@ static int run_splash(const tool_arguments *arguments)
     const int wrong = check_verb(verb, values);
     if (wrong)
         return wrong;
-    if (strcmp(verb, "add") == 0) {
-        if (values[splash_samples_option].given && values[splash_samples_option].integer > 1000)
-            return complain("splash add: --samples %lld: must be at most 1000",
-                            (long long)values[splash_samples_option].integer);
-        const splash_add_options options = {
-            .folder = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
-            .model = values[splash_model_option].given ? values[splash_model_option].text : NULL,
-            .samples = values[splash_samples_option].given ? (int)values[splash_samples_option].integer : 1,
-            .rate = values[splash_rate].given ? values[splash_rate].number : 1.0,
-            .threshold = values[splash_threshold].given ? values[splash_threshold].number : 0.0,
-            .seed = seed,
-            .threads = threads,
-            .force = values[splash_force].given,
-            .quiet = values[splash_quiet].given};
-        return options.folder ? splash_add(&options) : complain("splash add: the folder of a run is missing");
-    }
+    if (strcmp(verb, "add") == 0)
+        return add_to_run(arguments, seed, threads);
+    if (strcmp(verb, "judge") == 0)
+        return arguments->operand_count < 2
+                   ? complain("splash judge: the folder of the samples is missing")
+                   : splash_judge_model(arguments->operands[1],
+                                        values[splash_model_option].given ? values[splash_model_option].text : NULL,
+                                        threads, stdout);
     if (!values[splash_out].given)
         return complain("splash %s: --out DIR is missing", verb);
     if (strcmp(verb, "data") == 0)
@@ -286,12 +311,12 @@ static int run_splash(const tool_arguments *arguments)
             recipe.samples = values[splash_samples_option].integer;
         return splash_train_model(arguments->operands[1], values[splash_out].text, &recipe, values[splash_quiet].given);
     }
-    return complain("splash: %s is not known: must be data, train or add", verb);
+    return complain("splash: %s is not known", verb);
 }
 
 const tool_command splash_command = {
     .name = "splash",
-    .synopsis = "data|train|add [DIR]",
+    .synopsis = "data|train|add|judge [DIR]",
     .least_operands = 1,
     .most_operands = 2,
     .summary = "make samples of splashes, train models of them, add droplets to runs",
@@ -299,13 +324,15 @@ const tool_command splash_command = {
         "data simulates random drops on a fine grid and writes samples of splashes into --out; what is there is kept, "
         "so that an interrupted call goes on. train DIR learns a model from the samples in DIR and writes "
         "model.safetensors, report.csv and learning curves into --out. add DIR makes droplets from the frames of the "
-        "run "
-        "in DIR and writes them beside these, as splash_NNNN.ply. See docs/manual/splash.md.",
+        "run in DIR and writes them beside these, as splash_NNNN.ply. judge DIR says how good a model is on the "
+        "samples "
+        "in DIR, a line of CSV for each split and for all. See docs/manual/splash.md.",
     .options = splash_options,
     .option_count = splash_option_count,
     .words = verbs,
     .examples = "  selkie splash data --dimension 2 --out out/samples\n"
                 "  selkie splash train out/samples --out out/model\n"
-                "  selkie splash add out/dam --samples 4\n",
+                "  selkie splash add out/dam --samples 4\n"
+                "  selkie splash judge out/samples\n",
     .run = run_splash,
 };

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "learn/splash_train.h"
 #include "tool.h"
@@ -57,6 +58,9 @@ typedef struct splash_add_options {
 
 /* Adds droplets to a run that is there, in files of their own. */
 int splash_add(const splash_add_options *options);
+
+/* Prints how good a model (NULL: the one of Selkie) is on the samples of a folder, as CSV. */
+int splash_judge_model(const char *folder, const char *model, int threads, FILE *to);
 
 int splash_train_model(const char *folder, const char *out, const sk_splash_recipe *recipe, int quiet);
 

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "defs/materials.h"
+#include "io/made_with.h"
 #include "io/particles_file.h"
 #include "learn/network_kernels.h"
 #include "learn/splash_model.h"
@@ -36,6 +37,7 @@ typedef struct job {
     splash_sampler *sampler;
     sk_file_list frames;
     char *folder; /* of the frames */
+    char model_path[4096];
     droplet *droplets;
     size_t count, capacity;
     double *busy; /* [cells] s, until when a cell makes no other droplet */
@@ -217,12 +219,13 @@ static int step_frame(job *j, const sk_numbered_file *file)
 
 static int open_model(job *j)
 {
-    char path[4096];
+    char *path = j->model_path;
     selkie_error error = {0};
     const selkie_scene *scene = j->scene;
     const int own = scene->splashes && scene->splashes[0];
     const char *name = j->options->model ? j->options->model : own ? scene->splashes : "default";
-    sk_splash_model_find(name, j->options->model ? NULL : scene->folder, scene->domain.dimension, path, sizeof path);
+    sk_splash_model_find(name, j->options->model ? NULL : scene->folder, scene->domain.dimension, path,
+                         sizeof j->model_path);
     if (sk_splash_model_read(path, &j->model, &error))
         return complain_error(&error);
     if (j->model.dimension != scene->domain.dimension)
@@ -266,12 +269,25 @@ static int open_job(job *j)
     return code;
 }
 
+/* Marks droplets that were made with other options. */
+static int compare_options(const job *j)
+{
+    const splash_add_options *o = j->options;
+    char line[4352];
+    selkie_error error = {0};
+    snprintf(line, sizeof line, "%s, samples %d, rate %.9g, threshold %.9g, seed %llu", j->model_path, o->samples,
+             o->rate, o->threshold, (unsigned long long)o->seed);
+    const sk_made_with made = {
+        .record = "made_with_splash.txt", .prefix = SK_DROPLETS_PREFIX, .ending = ".ply", .line = line};
+    return sk_made_with_update(j->folder, &made, &error) ? complain_error(&error) : EXIT_GOOD;
+}
+
 /* Whether every frame has its droplets. They go on from frame to frame: a part of them cannot be made alone. */
 static int is_complete(const job *j)
 {
     for (size_t i = 0; i < j->frames.count; i++) {
         char path[4096];
-        if (droplets_path(j, j->frames.files[i].number, path) || !sk_file_exists(path))
+        if (droplets_path(j, j->frames.files[i].number, path) || !sk_file_exists(path) || sk_made_with_stale(path))
             return 0;
     }
     return 1;
@@ -281,6 +297,8 @@ int splash_add(const splash_add_options *options)
 {
     job j = {.options = options, .last_time = NAN};
     int code = open_job(&j);
+    if (!code)
+        code = compare_options(&j);
     const int skip = !code && !options->force && is_complete(&j);
     progress_line progress;
     progress_start(&progress, options->quiet, 0, 0, 0);

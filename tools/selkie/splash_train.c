@@ -131,7 +131,7 @@ static selkie_code write_curves(const curves *c, const char *folder, selkie_erro
 
 /* --- Report --- */
 
-static const char *const split_names[SK_SPLIT_COUNT] = {"train", "validation", "held_out"};
+static const char *const split_names[SK_SPLIT_COUNT + 1] = {"train", "validation", "held_out", "all"};
 
 static selkie_code write_report(const char *folder, const sk_splash_score *scores, const sk_splash_score *logistic,
                                 const double *threshold, selkie_error *error)
@@ -156,6 +156,36 @@ static selkie_code write_report(const char *folder, const sk_splash_score *score
         code = sk_atomic_finish(&file, code, error);
     free(path);
     return code;
+}
+
+int splash_judge_model(const char *folder, const char *model, int threads, FILE *to)
+{
+    splash_data_file file;
+    sk_splash_model own = {0};
+    selkie_error error = {0};
+    char path[4096];
+    int code = splash_read_data(folder, &file);
+    if (code)
+        return code;
+    sk_splash_model_find(model ? model : "default", NULL, file.data.dimension, path, sizeof path);
+    selkie_code result = sk_splash_model_read(path, &own, &error);
+    if (!result && own.dimension != file.data.dimension)
+        result = sk_fail(&error, SELKIE_ERROR_INPUT, "%s: was trained in %dD, but the samples are in %dD", path,
+                         own.dimension, file.data.dimension);
+    if (!result)
+        fprintf(to,
+                "split,auc,log_loss,prior_log_loss,calibration_error,nll,nll_constant,samples,splashes,predicted\n");
+    for (int s = 0; s <= SK_SPLIT_COUNT && !result; s++) {
+        sk_splash_score score;
+        result = sk_splash_judge(&file.data, &own, (sk_splash_split)s, threads, &score, &error);
+        if (!result && score.count)
+            fprintf(to, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g\n", split_names[s], score.auc, score.log_loss,
+                    score.prior_log_loss, score.calibration_error, score.nll, score.nll_constant,
+                    (long long)score.count, (long long)score.splashes, score.predicted);
+    }
+    sk_splash_model_free(&own);
+    splash_data_free(&file);
+    return result ? complain_error(&error) : EXIT_GOOD;
 }
 
 static selkie_code write_model(const sk_splash_model *model, const char *folder, const char *made_by,

@@ -308,39 +308,24 @@ static void set_running(studio_simulation *s, int is_running)
     count_anew(s);
 }
 
-static selkie_code obey(studio_simulation *s, const studio_order *command, selkie_error *error)
+static selkie_code load(studio_simulation *s, const studio_order *command, selkie_error *error)
+{
+    const studio_message *message = &command->message;
+    if (studio_world_replace(&s->studio, message->text, message->length, error) == SELKIE_OK) {
+        studio_run_close(&s->run);
+        publish_scene(s);
+    }
+    studio_answer(s->exchange, command->sender, studio_check_blob(error));
+    return SELKIE_OK;
+}
+
+/* Commands to a world, or to a run that is shown. */
+static selkie_code obey_in_scene(studio_simulation *s, const studio_order *command, selkie_error *error)
 {
     const studio_message *message = &command->message;
     switch (message->verb) {
-    case STUDIO_OPEN:
-        return open_scene(s, message->text, error);
-    case STUDIO_OPEN_RUN:
-        return open_run(s, message->text, error);
-    case STUDIO_SKETCH:
-        return sketch(s, command, error);
-    case STUDIO_CHECK:
-        check(s, command);
-        return SELKIE_OK;
-    case STUDIO_SPEED:
-        s->state.speed = message->value;
-        s->state_is_old = 1;
-        count_anew(s);
-        return SELKIE_OK;
-    default:
-        break;
-    }
-    if (need_world(s, error) != SELKIE_OK)
-        return error->code;
-    switch (message->verb) {
-    case STUDIO_LOAD: {
-        const selkie_code code = studio_world_replace(&s->studio, message->text, message->length, error);
-        if (code == SELKIE_OK) {
-            studio_run_close(&s->run);
-            publish_scene(s);
-        }
-        studio_answer(s->exchange, command->sender, studio_check_blob(error));
-        return SELKIE_OK;
-    }
+    case STUDIO_LOAD:
+        return load(s, command, error);
     case STUDIO_SEEK:
         if (!shows_run(s))
             return refuse(error, "no run is open");
@@ -377,6 +362,29 @@ static selkie_code obey(studio_simulation *s, const studio_order *command, selki
         return SELKIE_OK;
     default:
         return SELKIE_OK;
+    }
+}
+
+static selkie_code obey(studio_simulation *s, const studio_order *command, selkie_error *error)
+{
+    const studio_message *message = &command->message;
+    switch (message->verb) {
+    case STUDIO_OPEN:
+        return open_scene(s, message->text, error);
+    case STUDIO_OPEN_RUN:
+        return open_run(s, message->text, error);
+    case STUDIO_SKETCH:
+        return sketch(s, command, error);
+    case STUDIO_CHECK:
+        check(s, command);
+        return SELKIE_OK;
+    case STUDIO_SPEED:
+        s->state.speed = message->value;
+        s->state_is_old = 1;
+        count_anew(s);
+        return SELKIE_OK;
+    default:
+        return need_world(s, error) == SELKIE_OK ? obey_in_scene(s, command, error) : error->code;
     }
 }
 

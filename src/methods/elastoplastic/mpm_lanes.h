@@ -5,6 +5,11 @@
 #include "methods/elastoplastic/mpm_frame.h"
 #include "methods/elastoplastic/point_lanes.h"
 
+/* Cost of a group across cells over that of a group in one cell, times 8. Sums of eight lanes of a cell are dear. */
+#ifndef SK_WIDE_COST
+#define SK_WIDE_COST (SK_LANES_COUNT == 8 ? 6 : 8)
+#endif
+
 /* Rows of the attributes of the points in the rows `rows`. */
 SK_LANES_INLINE sk_point_rows sk_mpm_sources(const sk_mpm_points *points, const sk_point_rows *rows)
 {
@@ -24,6 +29,31 @@ SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matr
             __builtin_prefetch(matrices + (size_t)points->order[p + AHEAD - SK_LANES + l] * SK_MPM_MATRIX);
 }
 
+/* Cells that follow each other along x, as lanes. */
+typedef struct sk_mpm_wide {
+    uint32_t least, most; /* points of a cell */
+} sk_mpm_wide;
+
+/* Are groups across SK_LANES cells faster than groups in each of them? start[] of the cells. */
+SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, sk_mpm_wide *wide)
+{
+    uint32_t apart = 0;
+    *wide = (sk_mpm_wide){UINT32_MAX, 0};
+    for (int l = 0; l < SK_LANES; l++) {
+        const uint32_t count = start[l + 1] - start[l];
+        apart += (count + SK_LANES - 1) / SK_LANES;
+        wide->most = count > wide->most ? count : wide->most;
+        wide->least = count < wide->least ? count : wide->least;
+    }
+    return SK_WIDE_COST * wide->most <= 8 * apart;
+}
+
+/* First node of a row in the tile, counted from the cell's first. */
+SK_LANES_INLINE int sk_mpm_row_start(int row)
+{
+    return SK_MPM_TILE_N * (row % 3) + SK_MPM_TILE_N * SK_MPM_TILE_N * (row / 3);
+}
+
 /* --- Matrices --- */
 
 /* Matrices of the points, row-major. */
@@ -35,12 +65,13 @@ SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *ro
         matrix[SK_MPM_MATRIX - 1] = sk_load_column(from, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows);
 }
 
-SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, const fl matrix[SK_MPM_MATRIX])
+SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, sk_lane_kind kind,
+                                       const fl matrix[SK_MPM_MATRIX])
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
-        sk_store_columns(to, SK_MPM_MATRIX, n, rows, matrix + n);
+        sk_store_columns(to, SK_MPM_MATRIX, n, rows, kind, matrix + n);
     if (SELKIE_DIM == 3)
-        sk_store_column(to, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows, matrix[SK_MPM_MATRIX - 1]);
+        sk_store_column(to, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows, kind, matrix[SK_MPM_MATRIX - 1]);
 }
 
 /* --- Splines along an axis --- */
@@ -54,12 +85,10 @@ typedef struct sk_mpm_axis {
 } sk_mpm_axis;
 
 /* sk_mpm_weights of the points of a cell. */
-SK_LANES_INLINE void sk_mpm_axes(const sk_grid *grid, const float centre[3], const fl position[3],
-                                 sk_mpm_axis axes[SELKIE_DIM])
+SK_LANES_INLINE void sk_mpm_axes(const sk_lane_place *place, const fl position[3], sk_mpm_axis axes[SELKIE_DIM])
 {
-    const float inverse = (float)(1.0 / grid->cell_size);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const fl offset = (position[d] - (float)grid->corner[d]) * inverse - centre[d];
+        const fl offset = sk_lane_offset(place, d, position[d]);
         const fl below = 0.5f - offset, above = 0.5f + offset;
         sk_mpm_axis *axis = &axes[d];
         axis->weight[0] = 0.5f * below * below;

@@ -1,6 +1,6 @@
 /* Points as lanes: their records, columns of their attributes, and their move. For files compiled per dimension.
  *
- * A group is up to four points, or eight. Idle lanes repeat the last point: what they store is stored there twice.
+ * A group is up to four points, or eight; sk_lane_kind says which. Kinds are constants where functions are inlined.
  */
 #ifndef SK_METHODS_POINT_LANES_H
 #define SK_METHODS_POINT_LANES_H
@@ -8,28 +8,59 @@
 #include "methods/elastoplastic/elastic_lanes.h"
 #include "methods/elastoplastic/point_move.h"
 
+enum { SK_ALL_LANES = (1 << SK_LANES_COUNT) - 1 };
+
+typedef enum sk_lane_kind {
+    SK_LANES_ADJOIN, /* points that follow each other; idle lanes repeat the last: what they store is stored twice */
+    SK_LANES_FULL,   /* a point of each of neighbouring cells */
+    SK_LANES_PART    /* likewise; cells without one hold another point in their lanes, and store nothing */
+} sk_lane_kind;
+
 /* Rows of a group's points in arrays of records or attributes. */
 typedef struct sk_point_rows {
-    int count; /* points, 1 to SK_LANES */
+    sk_lane_mask busy; /* all ones in the lanes of points */
+    unsigned points;   /* bit l: lane l is a point */
     size_t at[SK_LANES];
 } sk_point_rows;
 
+/* Does lane l store? */
+SK_LANES_INLINE int sk_lane_stores(const sk_point_rows *rows, sk_lane_kind kind, int l)
+{
+    return kind != SK_LANES_PART || (rows->points >> l & 1);
+}
+
+SK_LANES_INLINE sk_lane_mask sk_lane_numbers(void)
+{
+#if SK_LANES_COUNT == 8
+    return (sk_lane_mask){0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    return (sk_lane_mask){0, 1, 2, 3};
+#endif
+}
+
+/* Points p, p + 1 .. before `end`. */
 SK_LANES_INLINE sk_point_rows sk_point_rows_of(uint32_t p, uint32_t end)
 {
-    sk_point_rows rows = {.count = end - p < SK_LANES ? (int)(end - p) : SK_LANES};
+    const int count = end - p < SK_LANES ? (int)(end - p) : SK_LANES;
+    sk_point_rows rows = {.busy = sk_lane_numbers() < count, .points = (1u << count) - 1u};
     for (int l = 0; l < SK_LANES; l++)
-        rows.at[l] = p + (size_t)(l < rows.count ? l : rows.count - 1);
+        rows.at[l] = p + (size_t)(l < count ? l : count - 1);
     return rows;
 }
 
-/* All ones in the lanes of points. */
-SK_LANES_INLINE sk_lane_mask sk_lane_busy(const sk_point_rows *rows)
+/* Point n of each of SK_LANES cells that follow each other, from the starts of the cells. At least one has as many. */
+SK_LANES_INLINE sk_point_rows sk_point_rows_across(const uint32_t *start, uint32_t n, sk_lane_kind kind)
 {
-#if SK_LANES_COUNT == 8
-    return (sk_lane_mask){0, 1, 2, 3, 4, 5, 6, 7} < rows->count;
-#else
-    return (sk_lane_mask){0, 1, 2, 3} < rows->count;
-#endif
+    sk_point_rows rows = {.busy = ~(sk_lane_numbers() * 0), .points = SK_ALL_LANES};
+    for (int l = 0; l < SK_LANES; l++) {
+        const int is_point = kind == SK_LANES_FULL || n < start[l + 1] - start[l];
+        rows.at[l] = is_point ? start[l] + n : start[0];
+        if (!is_point) {
+            rows.busy[l] = 0;
+            rows.points &= ~(1u << l);
+        }
+    }
+    return rows;
 }
 
 typedef double sk_lane_doubles __attribute__((vector_size(8 * SK_LANES_COUNT)));
@@ -92,37 +123,52 @@ SK_LANES_INLINE f4 sk_lane_sums(fl a, fl b, fl c, fl d)
 #endif
 }
 
+#if SK_LANES_COUNT == 8
+/* sk_transpose of the first and of the last four lanes. */
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    const fl a = __builtin_shufflevector(r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const fl b = __builtin_shufflevector(r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const fl c = __builtin_shufflevector(r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const fl d = __builtin_shufflevector(r[2], r[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+    r[1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+#else
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    sk_transpose(r);
+}
+#endif
+
 /* Columns `first` to `first` + 3 of rows of `width` floats. */
 SK_LANES_INLINE void sk_load_columns(const float *from, int width, int first, const sk_point_rows *rows, fl columns[4])
 {
-    f4 part[SK_LANES / 4][4];
-    for (int l = 0; l < SK_LANES; l++)
-        part[l / 4][l % 4] = f4_load(from + rows->at[l] * (size_t)width + first);
-    for (int n = 0; n < SK_LANES / 4; n++)
-        sk_transpose(part[n]);
-    for (int c = 0; c < 4; c++)
+    for (int l = 0; l < 4; l++) {
+        const f4 low = f4_load(from + rows->at[l] * (size_t)width + first);
 #if SK_LANES_COUNT == 8
-        columns[c] = fl_join(part[0][c], part[1][c]);
+        columns[l] = fl_join(low, f4_load(from + rows->at[l + 4] * (size_t)width + first));
 #else
-        columns[c] = part[0][c];
-#endif
-}
-
-SK_LANES_INLINE void sk_store_columns(float *to, int width, int first, const sk_point_rows *rows, const fl columns[4])
-{
-    f4 part[SK_LANES / 4][4];
-    for (int c = 0; c < 4; c++) {
-#if SK_LANES_COUNT == 8
-        part[0][c] = fl_low(columns[c]);
-        part[SK_LANES / 4 - 1][c] = fl_high(columns[c]);
-#else
-        part[0][c] = columns[c];
+        columns[l] = low;
 #endif
     }
-    for (int n = 0; n < SK_LANES / 4; n++)
-        sk_transpose(part[n]);
+    sk_transpose_halves(columns);
+}
+
+SK_LANES_INLINE void sk_store_columns(float *to, int width, int first, const sk_point_rows *rows, sk_lane_kind kind,
+                                      const fl columns[4])
+{
+    fl part[4] = {columns[0], columns[1], columns[2], columns[3]};
+    sk_transpose_halves(part);
     for (int l = 0; l < SK_LANES; l++)
-        f4_store(to + rows->at[l] * (size_t)width + first, part[l / 4][l % 4]);
+        if (sk_lane_stores(rows, kind, l))
+#if SK_LANES_COUNT == 8
+            f4_store(to + rows->at[l] * (size_t)width + first, l < 4 ? fl_low(part[l % 4]) : fl_high(part[l % 4]));
+#else
+            f4_store(to + rows->at[l] * (size_t)width + first, part[l]);
+#endif
 }
 
 SK_LANES_INLINE fl sk_load_column(const float *from, int width, int column, const sk_point_rows *rows)
@@ -137,22 +183,21 @@ SK_LANES_INLINE fl sk_load_column(const float *from, int width, int column, cons
 #endif
 }
 
-SK_LANES_INLINE void sk_store_column(float *to, int width, int column, const sk_point_rows *rows, fl values)
+SK_LANES_INLINE void sk_store_column(float *to, int width, int column, const sk_point_rows *rows, sk_lane_kind kind,
+                                     fl values)
 {
     for (int l = 0; l < SK_LANES; l++)
-        to[rows->at[l] * (size_t)width + (size_t)column] = values[l];
+        if (sk_lane_stores(rows, kind, l))
+            to[rows->at[l] * (size_t)width + (size_t)column] = values[l];
 }
 
-/* A number for each point of rows in a row. */
-SK_LANES_INLINE void sk_store_number(float *to, const sk_point_rows *rows, fl values)
+/* A number for each point. */
+SK_LANES_INLINE void sk_store_number(float *to, const sk_point_rows *rows, sk_lane_kind kind, fl values)
 {
-    float *first = to + rows->at[0];
-    if (rows->count == SK_LANES) {
-        fl_store(first, values);
-        return;
-    }
-    for (int l = 0; l < rows->count; l++)
-        first[l] = values[l];
+    if (kind == SK_LANES_ADJOIN && rows->points == SK_ALL_LANES)
+        fl_store(to + rows->at[0], values);
+    else
+        sk_store_column(to, 1, 0, rows, kind, values);
 }
 
 /* Records: position, velocity, id and flags. */
@@ -166,10 +211,11 @@ SK_LANES_INLINE void sk_load_records(const sk_particle *from, const sk_point_row
     sk_load_columns(sk_particle_floats(from), 8, 4, rows, records->column + 4);
 }
 
-SK_LANES_INLINE void sk_store_records(sk_particle *to, const sk_point_rows *rows, const sk_lane_records *records)
+SK_LANES_INLINE void sk_store_records(sk_particle *to, const sk_point_rows *rows, sk_lane_kind kind,
+                                      const sk_lane_records *records)
 {
-    sk_store_columns(sk_particle_floats(to), 8, 0, rows, records->column);
-    sk_store_columns(sk_particle_floats(to), 8, 4, rows, records->column + 4);
+    sk_store_columns(sk_particle_floats(to), 8, 0, rows, kind, records->column);
+    sk_store_columns(sk_particle_floats(to), 8, 4, rows, kind, records->column + 4);
 }
 
 /* --- Move --- */
@@ -194,23 +240,110 @@ SK_LANES_INLINE void sk_add_lane_sums(const sk_lane_move_sums *lanes, sk_point_m
 }
 
 /* Points that may touch an obstacle, one at a time. */
-static __attribute__((noinline, unused)) void sk_move_single(const sk_point_moving *moving, float clearance,
-                                                             const sk_point_rows *rows, sk_particle *points,
-                                                             sk_point_move_sums *sums)
+static __attribute__((noinline, unused)) void sk_move_single(const sk_point_moving *moving, float clearance, int block,
+                                                             const sk_point_rows *rows, sk_lane_mask home,
+                                                             sk_particle *points, sk_point_move_sums *sums)
 {
-    for (int l = 0; l < rows->count; l++)
-        sk_move_point(moving, clearance, &points[rows->at[l]], sums);
+    for (int l = 0; l < SK_LANES; l++)
+        if (rows->points >> l & 1) {
+            sk_particle *point = &points[rows->at[l]];
+            sk_move_point(moving, clearance, point, sums);
+            if (moving->lists)
+                sk_note_cell(moving, block, rows->at[l], home[l], point->position);
+        }
 }
 
-/* sk_move_point of a group of a block, whose records have their new velocities: stores them in `points`. */
+/* --- Cells after a move, for the next sort --- */
+
+/* Cells in a block of positions, with SK_LEAVES where they lie in another block. As sk_leavers_add finds them. */
+SK_LANES_INLINE sk_lane_mask sk_cells_in_block(const sk_grid *grid, int block, const fl *position)
+{
+    const float inverse = (float)(1.0 / grid->cell_size);
+    sk_lane_mask cell = sk_lane_numbers() & 0, elsewhere = cell;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const fl g = (position[d] - (float)grid->corner[d]) * inverse;
+        const sk_lane_mask i = __builtin_convertvector(g, sk_lane_mask) - grid->coordinates[block][d] * SK_BLOCK_N;
+        elsewhere |= (i & ~SK_BLOCK_MASK) | ((sk_lane_mask)g & INT32_MIN);
+        cell |= (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    return cell | ((elsewhere != 0) & SK_LEAVES);
+}
+
+static __attribute__((noinline, unused)) void sk_note_new_cells(const sk_point_moving *moving, int block,
+                                                                const sk_point_rows *rows, sk_lane_mask home,
+                                                                const fl *position)
+{
+    const sk_lane_mask cell = sk_cells_in_block(&moving->step->grid, block, position);
+    const sk_lane_mask keys = cell | ((cell != home) & SK_STRAYS);
+    for (int l = 0; l < SK_LANES; l++)
+        if (rows->points >> l & 1)
+            moving->step->grid.cell_keys[rows->at[l]] = (uint16_t)keys[l];
+}
+
+/* Cells of the lanes on the grid. */
+typedef struct sk_lane_place {
+    fl centre[3];             /* of the cells, in cells from the grid's corner */
+    float corner[3], inverse; /* m, 1/m  of the grid: its corner, 1 over its cell size */
+} sk_lane_place;
+
+/* Cell `cell` of a block for all lanes, or, if `is_wide`, that cell and those that follow it along x. */
+SK_LANES_INLINE sk_lane_place sk_place_lanes(const sk_grid *grid, int block, int cell, int is_wide)
+{
+    sk_lane_place place = {.inverse = (float)(1.0 / grid->cell_size)};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = grid->coordinates[block][d] * SK_BLOCK_N + (cell >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK);
+        place.centre[d] = fl_splat((float)at + 0.5f);
+        place.corner[d] = (float)grid->corner[d];
+    }
+    if (is_wide)
+        place.centre[0] += __builtin_convertvector(sk_lane_numbers(), fl);
+    return place;
+}
+
+/* Offsets (cells) of positions from the centres of their cells, along an axis. */
+SK_LANES_INLINE fl sk_lane_offset(const sk_lane_place *place, int d, fl position)
+{
+    return (position - place->corner[d]) * place->inverse - place->centre[d];
+}
+
+/* Cells of a group before its move. `place` is NULL if they are neither the same nor neighbours. */
+typedef struct sk_lane_homes {
+    const sk_lane_place *place;
+    sk_lane_mask cell; /* in the block */
+} sk_lane_homes;
+
+SK_LANES_INLINE void sk_note_cells(const sk_point_moving *moving, int block, const sk_point_rows *rows,
+                                   sk_lane_kind kind, const sk_lane_homes *home, const fl *position)
+{
+    typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_LANES_COUNT)));
+    uint16_t *to = moving->step->grid.cell_keys;
+    sk_lane_mask stays = rows->busy;
+    for (int d = 0; d < SELKIE_DIM && home->place; d++)
+        stays &= sk_absolute(sk_lane_offset(home->place, d, position[d])) < 0.5f;
+    if (!home->place || sk_any(~stays)) {
+        sk_note_new_cells(moving, block, rows, home->cell, position);
+        return;
+    }
+
+    /* Most groups stay in their cells. */
+    const key_lanes keys = __builtin_convertvector(home->cell, key_lanes);
+    if (kind == SK_LANES_ADJOIN)
+        memcpy(to + rows->at[0], &keys, sizeof keys);
+    else
+        for (int l = 0; l < SK_LANES; l++)
+            to[rows->at[l]] = keys[l];
+}
+
+/* sk_move_point of a group of a block, whose records have their new velocities: stores them in `points`. `home` is
+ * their cells in the block before. */
 SK_LANES_INLINE void sk_move_group(const sk_point_moving *moving, int block, const sk_point_rows *rows,
-                                   sk_lane_records *records, sk_particle *points, sk_lane_move_sums *sums,
-                                   sk_point_move_sums *single)
+                                   sk_lane_kind kind, const sk_lane_homes *home, sk_lane_records *records,
+                                   sk_particle *points, sk_lane_move_sums *sums, sk_point_move_sums *single)
 {
     const sk_grid *grid = &moving->step->grid;
     const fl zero = fl_splat(0.0f);
     fl moved[3], speed2 = zero, travelled = zero;
-    sk_lane_mask gone = {0, 0, 0, 0};
+    sk_lane_mask gone = sk_lane_numbers() * 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
         const fl velocity = records->column[3 + d], x = sk_scaled_add(moving->dt, velocity, records->column[d]);
         const fl above = sk_choose(x < moving->low[d], fl_splat(moving->low[d]), x);
@@ -225,14 +358,14 @@ SK_LANES_INLINE void sk_move_group(const sk_point_moving *moving, int block, con
     if (moving->step->solids.obstacle_count) {
         const float clearance = moving->step->solids.clearance[block];
         if (sk_any(~(travelled < clearance * (float)moving->step->solids.cell_size))) {
-            sk_store_records(points, rows, records);
-            sk_move_single(moving, clearance, rows, points, single);
+            sk_store_records(points, rows, kind, records);
+            sk_move_single(moving, clearance, block, rows, home->cell, points, single);
             return;
         }
     }
 
     /* Sums of the points that stay. */
-    const sk_lane_mask busy = sk_lane_busy(rows), dead = (sk_lane_mask)records->column[7] & SK_PARTICLE_DEAD;
+    const sk_lane_mask busy = rows->busy, dead = (sk_lane_mask)records->column[7] & SK_PARTICLE_DEAD;
     const sk_lane_mask stays = busy & ~(gone | (dead != 0));
     for (int d = 0; d < SELKIE_DIM; d++) {
         records->column[d] = moved[d];
@@ -244,7 +377,9 @@ SK_LANES_INLINE void sk_move_group(const sk_point_moving *moving, int block, con
     speed2 = sk_choose(stays, speed2, zero);
     sums->speed2 += sk_doubles(speed2);
     sums->fastest2 = sk_larger(speed2, sums->fastest2);
-    sk_store_records(points, rows, records);
+    if (moving->lists)
+        sk_note_cells(moving, block, rows, kind, home, records->column);
+    sk_store_records(points, rows, kind, records);
 }
 
 #endif

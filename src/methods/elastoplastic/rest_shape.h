@@ -43,6 +43,7 @@ typedef struct sk_rest_shape {
     double spacing;                        /* m  of the lattice */
     int is_laid;                           /* the lattice is that of the particles */
     int is_current;                        /* the sites hold the state and the flow of the particles */
+    uint64_t placed_at;                    /* particles->moves when the sites got their positions; 0 = never */
     sk_lagging own;                        /* attributes of the points */
 
     /* The lattice. */

@@ -318,9 +318,20 @@ SK_VECTOR void confine(const advect_frame *frame, fw x[3], iw *gone)
     }
 }
 
+/* Cells from the centre of its cell to each place. */
+SK_VECTOR fw cells_off_centre(const advect_frame *frame, const fw x[3])
+{
+    fw sum = fw_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const fw place = (x[d] - frame->corner[d]) * frame->inverse, off = place - fw_from_iw(iw_from_fw(place)) - 0.5f;
+        sum += off * off;
+    }
+    return fw_sqrt(sum);
+}
+
 /* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
- * unknown) are those at the beginning of the step. */
-static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, int lanes, iw left,
+ * unknown) are those at the beginning of the step, where the lanes are `off` cells from the centres. */
+static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, fw off, int lanes, iw left,
                                                   const path_part *part, fw x[3], batch_ends *end)
 {
     const sk_solids *solids = &frame->step->solids;
@@ -328,7 +339,7 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw 
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         sk_touch touch;
         if (end->gone[l] || !(part->remaining[l] > part->after[l]) ||
-            (cells[l] >= 0 && sk_sweep_is_cell_clear(solids, part->block, cells[l], part->travelled[l])))
+            (cells[l] >= 0 && sk_sweep_is_place_clear(solids, part->block, cells[l], off[l], part->travelled[l])))
             continue;
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l], start[d] = part->from[d][l];
@@ -371,9 +382,9 @@ SK_VECTOR void straighten(const advect_frame *frame, iw stays, const fw start[3]
         x[d] = fw_select(stays, x[d], x[d] + part * way[d]);
 }
 
-/* Tests a part of the paths against the obstacles, where one is near. */
-SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, iw left, path_part *part, fw x[3],
-                        const block_ends *ends, batch_ends *end)
+/* Tests a part of the paths against the obstacles, where one is near. The lanes began the step at `start`. */
+SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, const fw start[3], iw left, path_part *part,
+                        fw x[3], const block_ends *ends, batch_ends *end)
 {
     const advect_frame *frame = local->frame;
     if (!frame->step->solids.obstacle_count)
@@ -381,7 +392,7 @@ SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, iw l
     for (int d = 0; d < SELKIE_DIM; d++)
         part->travelled += fw_abs(x[d] - part->from[d]) * frame->inverse;
     if (iw_any(part->travelled >= ends->clearance))
-        sweep_lanes(frame, batch->cells, batch->lanes, left, part, x, end);
+        sweep_lanes(frame, batch->cells, cells_off_centre(frame, start), batch->lanes, left, part, x, end);
 }
 
 /* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
@@ -422,7 +433,7 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
         remaining -= h;
         remaining = fw_select(end->gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
         part.after = remaining;
-        keep_out(local, batch, left, &part, x, ends, end);
+        keep_out(local, batch, r, left, &part, x, ends, end);
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
@@ -435,7 +446,7 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
         part.after = fw_splat(0.0f);
         straighten(frame, end->gone | end->touched, r, drift, x);
         confine(frame, x, &end->gone);
-        keep_out(local, batch, left, &part, x, ends, end);
+        keep_out(local, batch, r, left, &part, x, ends, end);
     }
 
     /* Final positions and their sums. */

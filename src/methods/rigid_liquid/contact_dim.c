@@ -166,7 +166,7 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
     /* The sums. */
     int found = 0;
     for (size_t c = 0; c < count; c++) {
-        const double into = contacts[c].body == body ? approach(step, &contacts[c], velocity, modes) : 0.0;
+        const double into = approach(step, &contacts[c], velocity, modes);
         if (!(into < 0.0))
             continue;
         const double mass = sk_step_mass(step, material, contacts[c].particle);
@@ -201,7 +201,7 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
     for (int k = 0; k < SK_BODY_MODES; k++)
         after[k] = velocity[k] + change[k];
     for (size_t c = 0; c < count; c++) {
-        if (contacts[c].body != body || !(approach(step, &contacts[c], velocity, modes) < 0.0))
+        if (!(approach(step, &contacts[c], velocity, modes) < 0.0))
             continue;
         const double left = approach(step, &contacts[c], after, modes);
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -217,14 +217,33 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
     }
 }
 
+/* Orders contacts by body; those of a body keep their order. `first` gets the first of each body. */
+static selkie_code order_contacts(sk_step *step, sk_rigid_liquid *state, size_t count, size_t **first,
+                                  sk_body_contact **ordered, selkie_error *error)
+{
+    const size_t bodies = (size_t)step->rigid->body_count;
+    SK_TRY(sk_step_scratch(step, (bodies + 2) * sizeof **first, "body_contacts", (void **)first, error));
+    SK_TRY(sk_step_scratch(step, (count + 1) * sizeof **ordered, "body_contacts", (void **)ordered, error));
+    memset(*first, 0, (bodies + 2) * sizeof **first);
+    for (size_t c = 0; c < count; c++)
+        (*first)[state->contacts[c].body + 2]++;
+    for (size_t b = 2; b < bodies + 2; b++)
+        (*first)[b] += (*first)[b - 1];
+    for (size_t c = 0; c < count; c++)
+        (*ordered)[(*first)[state->contacts[c].body + 1]++] = state->contacts[c];
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_rigid_liquid_contact)(sk_step *step, selkie_error *error)
 {
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
-    size_t count;
+    sk_body_contact *ordered;
+    size_t count, *first;
     SK_TRY(list_contacts(step, state, &count, error));
     if (!count)
         return SELKIE_OK;
+    SK_TRY(order_contacts(step, state, count, &first, &ordered, error));
     for (int b = 0; b < step->rigid->body_count; b++)
-        meet_body(step, state, b, state->contacts, count);
+        meet_body(step, state, b, ordered + first[b], first[b + 1] - first[b]);
     return sk_rigid_place(step->rigid, "bodies", error);
 }

@@ -82,43 +82,102 @@ static int find_flux(const sk_solids *solids, const body_shares *shares, const i
     return found;
 }
 
-/* Can a face of the cell have a share of the body? Its upper faces may lie in the next block. */
-static int may_have_share(const body_shares *shares, const int cell[3])
+/* The cells of the block whose faces can have a share of the body. Upper faces may lie in the next block. */
+typedef struct cell_box {
+    int low[3], high[3];
+} cell_box;
+
+static cell_box box_of(const body_shares *shares)
 {
-    for (int d = 0; d < SELKIE_DIM; d++)
-        if (cell[d] >= shares->own->high[d] ||
-            (cell[d] + 1 < shares->own->low[d] && !(cell[d] == SK_BLOCK_MASK && shares->next[d])))
-            if (!(cell[d] == SK_BLOCK_MASK && shares->next[d]))
-                return 0;
-    return 1;
+    cell_box box = {{0, 0, 0}, {1, 1, 1}};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int low = shares->own->low[d];
+        box.low[d] = low > 0 ? low - 1 : 0;
+        box.high[d] = shares->next[d] ? SK_BLOCK_N : shares->own->high[d];
+    }
+    return box;
 }
 
-/* Counts the entries of a block, or writes them if `to` is not NULL. */
+static int is_in(const cell_box *box, const int cell[3])
+{
+    int in = 1;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        in &= cell[d] >= box->low[d] && cell[d] < box->high[d];
+    return in;
+}
+
+/* Bodies near one block; further ones look their pieces up for each cell. */
+enum { MOST_NEAR = 64 };
+typedef struct near_bodies {
+    uint32_t first, count; /* pieces */
+    body_shares shares[MOST_NEAR];
+    cell_box box[MOST_NEAR], all; /* `all`: of all bodies together */
+} near_bodies;
+
+static void find_near_bodies(const sk_step *step, int block, near_bodies *near)
+{
+    const sk_solids *solids = &step->solids;
+    near->first = solids->piece_first[block];
+    near->count = solids->piece_first[block + 1] - near->first;
+    near->all = (cell_box){{SK_BLOCK_N, SK_BLOCK_N, SK_BLOCK_NZ}, {0, 0, 0}};
+    for (uint32_t n = 0; n < near->count; n++) {
+        const body_shares shares = find_shares(step, &solids->pieces[near->first + n]);
+        const cell_box box = box_of(&shares);
+        for (int d = 0; d < 3; d++) {
+            near->all.low[d] = box.low[d] < near->all.low[d] ? box.low[d] : near->all.low[d];
+            near->all.high[d] = box.high[d] > near->all.high[d] ? box.high[d] : near->all.high[d];
+        }
+        if (n < MOST_NEAR) {
+            near->shares[n] = shares;
+            near->box[n] = box;
+        }
+    }
+}
+
+/* Adds the entries of one cell to a list. Returns their number. */
+static uint32_t entries_of_cell(const sk_step *step, const near_bodies *near, sk_plain_cell cell, const int at[3],
+                                sk_poisson_mode_entry *to)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < near->count; n++) {
+        const body_shares shares =
+            n < MOST_NEAR ? near->shares[n] : find_shares(step, &step->solids.pieces[near->first + n]);
+        sk_poisson_mode_entry entry = {.cell = (int64_t)sk_plain_index(cell), .body = shares.own->body};
+        if ((n < MOST_NEAR && !is_in(&near->box[n], at)) || !find_flux(&step->solids, &shares, at, entry.flux))
+            continue;
+        to[count++] = entry;
+    }
+    return count;
+}
+
+/* Writes the entries of a block. Returns their number. */
 static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode_entry *to)
 {
-    enum { MOST = 64 }; /* more bodies near one block look their pieces up for each cell */
-    const sk_solids *solids = &step->solids;
-    const uint32_t first = solids->piece_first[block], pieces = solids->piece_first[block + 1] - first;
-    body_shares known[MOST];
+    near_bodies near;
     const int all = takes_all_cells(step);
     uint32_t count = 0;
-    for (uint32_t n = 0; n < pieces && n < MOST; n++)
-        known[n] = find_shares(step, &solids->pieces[first + n]);
-    SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const int at[3] = {cell.local & SK_BLOCK_MASK, cell.local >> SK_BLOCK_LOG & SK_BLOCK_MASK,
-                           cell.local >> 2 * SK_BLOCK_LOG};
-        if (!all && !is_liquid(&step->grid, cell))
-            continue;
-        for (uint32_t n = 0; n < pieces; n++) {
-            const body_shares shares = n < MOST ? known[n] : find_shares(step, &solids->pieces[first + n]);
-            sk_poisson_mode_entry entry = {.cell = (int64_t)sk_plain_index(cell), .body = shares.own->body};
-            if (!may_have_share(&shares, at) || !find_flux(solids, &shares, at, entry.flux))
-                continue;
-            if (to)
-                to[count] = entry;
-            count++;
-        }
+    find_near_bodies(step, block, &near);
+    for (int k = near.all.low[2]; k < near.all.high[2]; k++)
+        for (int j = near.all.low[1]; j < near.all.high[1]; j++)
+            for (int i = near.all.low[0]; i < near.all.high[0]; i++) {
+                const sk_plain_cell cell = {block, i + SK_BLOCK_N * (j + SK_BLOCK_N * k)};
+                if (all || is_liquid(&step->grid, cell))
+                    count += entries_of_cell(step, &near, cell, (const int[3]){i, j, k}, to + count);
+            }
+    return count;
+}
+
+/* Room for the entries of a block. */
+static uint32_t most_entries(const sk_step *step, int block)
+{
+    uint32_t count = 0;
+    for (uint32_t n = step->solids.piece_first[block]; n < step->solids.piece_first[block + 1]; n++) {
+        const body_shares shares = find_shares(step, &step->solids.pieces[n]);
+        const cell_box box = box_of(&shares);
+        uint32_t cells = 1;
+        for (int d = 0; d < 3; d++)
+            cells *= (uint32_t)(box.high[d] > box.low[d] ? box.high[d] - box.low[d] : 0);
+        count += n - step->solids.piece_first[block] < MOST_NEAR ? cells : SK_BLOCK_CELLS;
     }
     return count;
 }
@@ -127,28 +186,32 @@ static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode
 static selkie_code list_entries(sk_step *step, sk_rigid_liquid *state, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    SK_TRY(sk_reserve(step->memory, (void **)&state->counts, &state->count_capacity, (size_t)grid->block_count + 1,
+    SK_TRY(sk_reserve(step->memory, (void **)&state->counts, &state->count_capacity, 2 * (size_t)grid->block_count + 1,
                       sizeof *state->counts, "bodies", error));
-    uint32_t *first = state->counts;
+    uint32_t *first = state->counts, *counts = first + grid->block_count + 1;
     first[0] = first[1] = 0;
 
-    /* Count, then write. */
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    /* Each block writes into room of its own, then the entries close up. */
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
-        first[b + 1] =
-            step->solids.piece_first[b] < step->solids.piece_first[b + 1] ? entries_of_block(step, b, NULL) : 0;
+        first[b + 1] = most_entries(step, b);
     for (int b = 1; b < grid->block_count; b++)
         first[b + 1] += first[b];
     SK_TRY(sk_reserve(step->memory, (void **)&state->entries, &state->entry_capacity,
                       (size_t)first[grid->block_count] + 1, sizeof *state->entries, "bodies", error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int b = 1; b < grid->block_count; b++)
-        if (first[b] < first[b + 1])
-            entries_of_block(step, b, state->entries + first[b]);
+        counts[b - 1] = first[b] < first[b + 1] ? entries_of_block(step, b, state->entries + first[b]) : 0;
+    size_t total = 0;
+    for (int b = 1; b < grid->block_count; b++) {
+        memmove(state->entries + total, state->entries + first[b], counts[b - 1] * sizeof *state->entries);
+        total += counts[b - 1];
+    }
+
     state->modes = (sk_poisson_modes){
         .body_count = step->rigid->body_count,
         .rank = SK_BODY_MODES,
-        .entry_count = first[grid->block_count],
+        .entry_count = total,
         .entries = state->entries,
         .response = (const double(*)[SK_POISSON_MODES][SK_POISSON_MODES])state->response,
         .velocity = (const double(*)[SK_POISSON_MODES])state->velocity,

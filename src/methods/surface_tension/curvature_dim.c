@@ -51,6 +51,20 @@ static int beside_surface(const uint8_t *kinds, int c)
     return 0;
 }
 
+/* The kinds of the cells of a block and one around it. Beside unilateral incompressibility full cells are the liquid.
+ */
+static void load_kinds(const sk_step *step, int block, uint8_t *kinds)
+{
+    float full[SK_TILE_VALUES(1)];
+    sk_tile_load_bytes(&step->grid, step->grid.kinds, block, 1, kinds);
+    if (!step->full_cells)
+        return;
+    sk_tile_load(&step->grid, step->grid.fields[step->full_cells], block, 1, full);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        if ((kinds[n] & SK_CELL_KIND_MASK) != SK_CELL_SOLID)
+            kinds[n] = full[n] >= 0.0f ? SK_CELL_LIQUID : SK_CELL_AIR;
+}
+
 /* Marks the cells behind closed walls of the domain: their blocks need not exist. */
 static void close_walls(const sk_step *step, int block, surface_tile *tile)
 {
@@ -192,7 +206,7 @@ static void measure_block(const sk_step *step, int block, float cosine, surface_
     uint8_t kinds[SK_TILE_VALUES(1)];
     int loaded = 0;
     memset(curvature, 0, SK_BLOCK_CELLS * sizeof *curvature);
-    sk_tile_load_bytes(&step->grid, step->grid.kinds, block, 1, kinds);
+    load_kinds(step, block, kinds);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (!beside_surface(kinds, c))
             continue;

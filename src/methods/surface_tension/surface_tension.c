@@ -17,9 +17,14 @@ static int on_particles(const sk_step *step)
     return step->scene->discretization == SELKIE_DISCRETIZATION_SPH;
 }
 
+static int unilateral(const sk_step *step)
+{
+    return !on_particles(step) && step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
 static int on_faces(const sk_step *step)
 {
-    return !on_particles(step);
+    return !on_particles(step) && !unilateral(step);
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -31,6 +36,8 @@ static selkie_code create(sk_step *step, selkie_error *error)
         {"tension_push_x", "m/s", 0, SK_LIFETIME_STEP, 0.0f, "impulse of surface tension"},
         {"tension_push_y", "m/s", 1, SK_LIFETIME_STEP, 0.0f, "impulse of surface tension"},
         {"tension_push_z", "m/s", 2, SK_LIFETIME_STEP, 0.0f, "impulse of surface tension"}};
+    static const sk_field_def capillary = {"capillary",      "m/s", -1,
+                                           SK_LIFETIME_STEP, 0.0f,  "unilateral: pressure of the curved surface"};
     sk_tension *tension = sk_allocate(step->memory, sizeof *tension);
     if (!tension)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface_tension: no memory");
@@ -55,6 +62,11 @@ static selkie_code create(sk_step *step, selkie_error *error)
         if (field < 0)
             return SELKIE_ERROR_MEMORY;
         step->tension_push = d ? step->tension_push : field;
+    }
+    if (unilateral(step)) {
+        step->capillary = sk_grid_add_field(&step->grid, &capillary, error);
+        if (step->capillary < 0)
+            return SELKIE_ERROR_MEMORY;
     }
     return SELKIE_OK;
 }
@@ -111,6 +123,10 @@ const sk_method sk_method_surface_tension = {
     .create = create,
     .destroy = destroy,
     .phases = {{.name = "surface_tension", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_tension), .when = on_faces},
+               {.name = "surface_tension",
+                .slot = SK_SLOT_TARGET,
+                .run = SK_ONE_FORM(sk_tension_of_cells),
+                .when = unilateral},
                {.name = "curvature",
                 .slot = SK_SLOT_CLASSIFY,
                 .run = SK_ONE_FORM(sk_tension_of_particles),

@@ -7,6 +7,10 @@
  * The curvature comes from the fill of the cells, blurred by a binomial kernel and turned into a distance, by a
  * quadratic fit over 3^d cells.
  *
+ * Beside unilateral incompressibility the surface is the border of the full cells. There the phase leaves the pressure
+ * sigma kappa in the cells at this border (step->capillary), and the complementarity problem takes it as the pressure
+ * outside.
+ *
  * SPH has no faces. There the phase leaves the pressure sigma kappa at each particle near the surface, and SPH's forces
  * apply it (step->surface_pressure).
  */
@@ -30,6 +34,9 @@ void sk_tension_curvatures_2d(sk_step *step, int field);
 void sk_tension_curvatures_3d(sk_step *step, int field);
 selkie_code sk_tension_2d(sk_step *step, selkie_error *error);
 selkie_code sk_tension_3d(sk_step *step, selkie_error *error);
+/* The phase beside unilateral incompressibility. */
+selkie_code sk_tension_of_cells_2d(sk_step *step, selkie_error *error);
+selkie_code sk_tension_of_cells_3d(sk_step *step, selkie_error *error);
 /* The phase of SPH (tension_of_particles_dim.c). */
 selkie_code sk_tension_of_particles_2d(sk_step *step, selkie_error *error);
 selkie_code sk_tension_of_particles_3d(sk_step *step, selkie_error *error);

@@ -27,6 +27,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     state->spare = sk_grid_add_field(&step->grid, &spare, error);
     if (state->spare < 0)
         return SELKIE_ERROR_MEMORY;
+    step->full_cells = state->spare;
     step->solids.blur_faces = 1;
     step->bounded = step->dimension == 2 ? sk_bounded_create_2d(step->memory) : sk_bounded_create_3d(step->memory);
     if (!step->bounded)

@@ -22,8 +22,6 @@
 #ifndef SK_METHODS_UIC_UIC_H
 #define SK_METHODS_UIC_UIC_H
 
-#include <math.h>
-
 #include "methods/method.h"
 
 extern const sk_method sk_method_uic;
@@ -34,7 +32,7 @@ typedef struct sk_uic_state {
 
 static inline float *sk_uic_spare_of(const sk_step *step)
 {
-    const sk_uic_state *state = sk_step_state(step, &sk_method_uic);
+    const sk_uic_state *state = (const sk_uic_state *)sk_step_state(step, &sk_method_uic);
     return step->grid.fields[state->spare];
 }
 
@@ -42,13 +40,6 @@ static inline float *sk_uic_spare_of(const sk_step *step)
 static inline int sk_uic_bounds_flow(const sk_step *step)
 {
     return step->scene->unilateral.prediction == SELKIE_PREDICTION_PARTICLES;
-}
-
-/* Change of velocity by gravity in a step, m/s. */
-static inline float sk_uic_gain(const sk_step *step)
-{
-    const double *g = step->scene->gravity;
-    return (float)(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * sk_step_kick(step));
 }
 
 /* In the order of a step. solids_now: obstacles with their pose at the start of the step, for the density correction.

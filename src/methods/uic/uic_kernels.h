@@ -188,6 +188,17 @@ SK_KERNEL float sk_uic_flow_change(float impulse, float mass, float solved, floa
     return held + (impulse - held * solved) / (mass > 0.5f * solved ? mass : 0.5f * solved);
 }
 
+/* --- surface tension --- */
+
+/* Pressure of surface tension on a face at the border of the full cells, towards the upper side: the pressure outside
+ * is that of the curved surface in place of 0. `low` and `high` are the pressures in the cells below and above the
+ * face, 0 if unknown. */
+SK_KERNEL float sk_uic_capillary(int full_low, int full_high, float low, float high)
+{
+    const float known = low == 0.0f ? high : high == 0.0f ? low : 0.5f * (low + high);
+    return full_low == full_high ? 0.0f : full_high ? known : -known;
+}
+
 /* --- shifts --- */
 
 /* The mass flux through a face, sharpened against the open faces beside it. */
@@ -217,6 +228,13 @@ SK_KERNEL float sk_uic_face_density(float density, float gained_above, float gai
 }
 
 /* --- pressure --- */
+
+/* Change of velocity by gravity (m/s2) in a time (s), m/s. */
+SK_KERNEL float sk_uic_gain(const double gravity[3], double kick)
+{
+    const double g2 = gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2];
+    return (float)(__builtin_sqrt(g2) * kick);
+}
 
 /* Liquid may leave the domain's walls but not enter them. Under pressure it does neither. NaN (unknown) stays NaN. */
 SK_KERNEL float sk_uic_stopped_at_wall(float velocity, int upper, float pressure_before)

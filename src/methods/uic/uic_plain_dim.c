@@ -5,320 +5,41 @@
 
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
-#include "methods/liquid_plain.h"
 #include "methods/uic/uic.h"
-#include "methods/uic/uic_kernels.h"
+#include "methods/uic/uic_plain.h"
 #include "methods/uic/uic_problem.h"
-#include "methods/wall_plain.h"
 
-static const int here[3] = {0, 0, 0};
-
-/* Walls and obstacles around a block. */
-typedef struct surroundings {
-    const sk_step *step;
-    sk_flat_walls walls;
-    int has_obstacle; /* within a block of this one */
-} surroundings;
-
-static surroundings surroundings_of(const sk_step *step, int block)
+/* NULL if rows bound the density. */
+static const float *spare_in_use(const sk_step *step)
 {
-    const sk_solids *solids = &step->solids;
-    surroundings around = {step, flat_walls_of(step), 0};
-    for (int n = 0; solids->obstacle_count && n < SK_NEIGHBOURS; n++)
-        around.has_obstacle |= !solids->plain[solids->block_slot[step->grid.neighbours[block][n]]];
-    return around;
-}
-
-/* --- rooms --- */
-
-/* Room of the cell at `offset` from a cell, including its images at the walls. */
-static float cell_room(const surroundings *around, sk_plain_cell cell, const int offset[3])
-{
-    const sk_step *step = around->step;
-    int at[3];
-    coordinates_beside(&step->grid, cell, offset, at);
-    if (!around->has_obstacle)
-        return sk_uic_open_cell_room(&around->walls, at);
-    sk_plain_cell images[1 << SELKIE_DIM];
-    float rooms[1 << SELKIE_DIM];
-    const int found = find_wall_images(&step->grid, &around->walls, cell, offset, -1, images);
-    for (int n = 0; n < 1 << SELKIE_DIM; n++)
-        rooms[n] = (n & ~found) == 0
-                       ? sk_uic_cell_room(step->solids.blurred[sk_plain_solid_index(&step->solids, images[n])])
-                       : 0.0f;
-    return sk_wall_fold(rooms, found);
-}
-
-/* Room of the lower face across axis d of the cell at `offset` from a cell. Walls are closed.
- *
- * The tuned form has a tile with a halo of one cell. If an upper wall lies one cell farther, the tuned form cannot fold
- * the last layer of the tile. Near obstacles it then treats the faces there as half closed, so it sharpens shifts in
- * the last layer of such a block less than this form.
- */
-static float face_room(const surroundings *around, sk_plain_cell cell, const int offset[3], int d)
-{
-    const sk_step *step = around->step;
-    int at[3];
-    coordinates_beside(&step->grid, cell, offset, at);
-    if (!around->has_obstacle)
-        return sk_uic_open_face_room(&around->walls, d, at);
-    if (at[d] == around->walls.low[d] || at[d] == around->walls.high[d])
-        return 0.0f;
-    sk_plain_cell images[1 << SELKIE_DIM];
-    float rooms[1 << SELKIE_DIM];
-    const int found = find_wall_images(&step->grid, &around->walls, cell, offset, d, images);
-    for (int n = 0; n < 1 << SELKIE_DIM; n++)
-        rooms[n] = (n & ~found) == 0
-                       ? sk_uic_face_room(step->solids.blurred_face[d][sk_plain_solid_index(&step->solids, images[n])])
-                       : 0.0f;
-    return sk_wall_fold(rooms, found);
-}
-
-static void face_rooms(const surroundings *around, sk_plain_cell cell, float rooms[2 * SELKIE_DIM])
-{
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        int offset[3] = {0, 0, 0};
-        offset[side / 2] = side % 2;
-        rooms[side] = face_room(around, cell, offset, side / 2);
-    }
-}
-
-/* --- rows --- */
-
-/* Mass of the cell at `offset` from a cell; decides whether the cell takes part. */
-static float mass_at(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, const int offset[3])
-{
-    sk_plain_cell images[1 << SELKIE_DIM];
-    float masses[1 << SELKIE_DIM];
-    const int found = find_wall_images(&around->step->grid, &around->walls, cell, offset, -1, images);
-    for (int n = 0; n < 1 << SELKIE_DIM; n++) {
-        masses[n] = 0.0f;
-        if (n & ~found)
-            continue;
-        const size_t index = sk_plain_index(images[n]);
-        masses[n] = problem->target[index];
-        if (problem->presence && problem->presence[index] > masses[n])
-            masses[n] = problem->presence[index];
-    }
-    return sk_wall_fold(masses, found);
-}
-
-/* Is liquid beside a cell that an obstacle leaves almost no room? */
-static int near_liquid(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float threshold)
-{
-    int near = 0;
-    for (int n = 0; n < SK_NEIGHBOURS && !near; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        near = sk_uic_takes_part(cell_room(around, cell, offset), mass_at(around, problem, cell, offset), threshold);
-    }
-    return near;
-}
-
-static int takes_part(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float room,
-                      float open)
-{
-    /* A cell without any mass is air, even where the threshold is 0. */
-    const float threshold = fmaxf((float)around->step->scene->unilateral.air_threshold, 1e-6f);
-    int at[3];
-    sk_plain_coordinates(&around->step->grid, cell, at);
-    if (sk_wall_is_behind(&around->walls, at)) /* its density counts in the cell before the wall */
-        return 0;
-    if (around->has_obstacle && room < UIC_LEAST_ROOM)
-        return open > 0.0f && near_liquid(around, problem, cell, threshold);
-    return sk_uic_takes_part(room, mass_at(around, problem, cell, here), threshold);
-}
-
-/* --- full cells --- */
-
-/* Density over room of the cell at `offset` from a cell; 0 where an obstacle leaves almost no room. */
-static float fill_at(const surroundings *around, sk_plain_cell cell, const int offset[3])
-{
-    const sk_grid *grid = &around->step->grid;
-    const float room = cell_room(around, cell, offset);
-    return room >= UIC_LEAST_ROOM
-               ? folded_value(grid, &around->walls, grid->fields[SK_FIELD_DENSITY], cell, offset, -1) / room
-               : 0.0f;
+    return sk_uic_bounds_flow(step) ? sk_uic_spare_of(step) : NULL;
 }
 
 static void mark_full(const sk_step *step, int block)
 {
-    const surroundings around = surroundings_of(step, block);
+    const surroundings around = surroundings_of(step, block, NULL);
     float *spare = sk_uic_spare_of(step);
     SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const float room = cell_room(&around, cell, here);
-        float densest = 0.0f;
-        for (int n = 0; n < SK_NEIGHBOURS; n++) {
-            const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-            densest = fmaxf(densest, fill_at(&around, cell, offset));
-        }
-        spare[sk_plain_index(cell)] = room < UIC_LEAST_ROOM ? sk_uic_spare_in_obstacle(densest)
-                                                            : sk_uic_spare(fill_at(&around, cell, here), densest, room);
-    }
-}
-
-/* Masses of the lower face across axis d of the cell at `offset` from a cell: the real one and that of the solve. */
-static void face_masses(const surroundings *around, sk_plain_cell cell, const int offset[3], int d, float room,
-                        float *mass, float *solved)
-{
-    const sk_grid *grid = &around->step->grid;
-    const float *spare = sk_uic_spare_of(around->step);
-    const sk_plain_cell above = sk_plain_beside(grid, cell, offset), below = sk_plain_next(grid, above, d, -1);
-    const int full = spare[sk_plain_index(above)] >= 0.0f && spare[sk_plain_index(below)] >= 0.0f;
-    *mass = sk_uic_real_mass(
-        room, folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, offset, d));
-    *solved = sk_uic_solved_mass(room, *mass, full);
-}
-
-/* Coefficients of a cell's faces. */
-static void coefficients(const surroundings *around, const uic_problem *problem, sk_plain_cell cell,
-                         const float rooms[2 * SELKIE_DIM], float faces[2 * SELKIE_DIM])
-{
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        int offset[3] = {0, 0, 0};
-        float mass, solved;
-        offset[side / 2] = side % 2;
-        faces[side] = rooms[side];
-        if (!problem->spare)
-            continue;
-        face_masses(around, cell, offset, side / 2, rooms[side], &mass, &solved);
-        faces[side] = sk_uic_coefficient(rooms[side], solved) *
-                      lightness_at(around->step, sk_plain_beside(&around->step->grid, cell, offset), side / 2);
-    }
-}
-
-static float velocity_at(const sk_grid *grid, sk_plain_cell cell, const int offset[3], int d)
-{
-    return grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(sk_plain_beside(grid, cell, offset))];
-}
-
-/* Slope of the velocity along axis d at a cell, across axis e. */
-static float slope(const sk_grid *grid, sk_plain_cell cell, int d, int e)
-{
-    float own[2], beside[4];
-    for (int n = 0; n < 4; n++) {
-        int offset[3] = {0, 0, 0};
-        offset[d] = n / 2;
-        own[n / 2] = velocity_at(grid, cell, offset, d);
-        offset[e] = n % 2 ? 1 : -1;
-        beside[n] = velocity_at(grid, cell, offset, d);
-    }
-    return sk_uic_slope(own, beside);
-}
-
-/* Volume that a full cell gains. */
-static float flow_excess(const surroundings *around, sk_plain_cell cell, const float rooms[2 * SELKIE_DIM], float spare)
-{
-    const sk_step *step = around->step;
-    const sk_grid *grid = &step->grid;
-    float gained = 0.0f, turning = 0.0f;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        int above[3] = {0, 0, 0};
-        above[d] = 1;
-        const float velocity[2] = {velocity_at(grid, cell, here, d), velocity_at(grid, cell, above, d)};
-        const float solid[2] = {around->has_obstacle ? solid_velocity_at(step, cell, d) : 0.0f,
-                                around->has_obstacle ? solid_velocity_at(step, sk_plain_next(grid, cell, d, 1), d)
-                                                     : 0.0f};
-        gained += sk_uic_inflow(velocity, rooms + 2 * d, solid);
-        for (int e = 0; e < d; e++)
-            turning += fabsf(slope(grid, cell, d, e) - slope(grid, cell, e, d));
-    }
-    return sk_uic_flow_excess(gained, turning, spare, (float)(step->dt / grid->cell_size));
-}
-
-/* The right side of a cell's row. */
-static float row_excess(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float room,
-                        const float rooms[2 * SELKIE_DIM])
-{
-    const float target = folded_value(&around->step->grid, &around->walls, problem->target, cell, here, -1);
-    if (!problem->spare)
-        return sk_uic_excess(target, room);
-    const float spare = problem->spare[sk_plain_index(cell)];
-    return spare >= 0.0f ? flow_excess(around, cell, rooms, spare) : sk_uic_excess(target, room) - UIC_ARRIVING_SLACK;
+    spare[sk_plain_index(cell)] = spare_of_cell(&around, cell);
 }
 
 void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_problem *problem)
 {
-    const sk_grid *grid = &step->grid;
-    const surroundings around = surroundings_of(step, block);
+    const surroundings around = surroundings_of(step, block, problem->spare);
+    const uic_rows rows = {problem->target, problem->presence, problem->spare != NULL, problem->has_tension};
     float largest = 0.0f;
     SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const size_t index = sk_plain_index(cell);
-        const float room = cell_room(&around, cell, here);
-        float rooms[2 * SELKIE_DIM], faces[2 * SELKIE_DIM];
-        face_rooms(&around, cell, rooms);
-        coefficients(&around, problem, cell, rooms, faces);
-        const float open = sk_uic_diagonal(faces);
-        const float diagonal = takes_part(&around, problem, cell, room, open) ? open : 0.0f;
-        const float excess = row_excess(&around, problem, cell, room, rooms);
-        grid->fields[SK_FIELD_DIAGONAL][index] = diagonal;
-        grid->fields[SK_FIELD_RIGHT_SIDE][index] = diagonal > 0.0f ? excess : 0.0f;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            grid->fields[SK_FIELD_FACE_X + d][index] = faces[2 * d];
-        largest = diagonal > 0.0f && excess > largest ? excess : largest;
-    }
+    largest = fmaxf(largest, build_uic_row(&around, &rows, cell));
     problem->blocks[block].excess = largest;
 }
 
 /* --- shifts --- */
 
-/* The potential of the cell at `offset` from a cell; behind walls that of the mirror image. */
-static float potential_at(const surroundings *around, sk_plain_cell cell, const int offset[3])
-{
-    const sk_grid *grid = &around->step->grid;
-    int at[3], other[3] = {offset[0], offset[1], offset[2]};
-    coordinates_beside(grid, cell, offset, at);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        other[d] += sk_wall_way_back(&around->walls, d, at[d]);
-    return grid->fields[SK_FIELD_POTENTIAL][sk_plain_index(sk_plain_beside(grid, cell, other))];
-}
-
-/* Difference of the potential across the lower face of the cell at `offset` from a cell. */
-static float difference_at(const surroundings *around, sk_plain_cell cell, const int offset[3], int d)
-{
-    int lower[3] = {offset[0], offset[1], offset[2]};
-    lower[d] -= 1;
-    return potential_at(around, cell, lower) - potential_at(around, cell, offset);
-}
-
-static float sharpened_flux(const surroundings *around, sk_plain_cell cell, int d, float room, float flux)
-{
-    float beside[2 * SELKIE_DIM];
-    int count = 0;
-    for (int side = 0; room == 1.0f && side < 2 * SELKIE_DIM; side++) {
-        int offset[3] = {0, 0, 0};
-        offset[side / 2] = side % 2 ? 1 : -1;
-        if (side / 2 != d && face_room(around, cell, offset, d) == 1.0f)
-            beside[count++] = difference_at(around, cell, offset, d);
-    }
-    return sk_uic_sharpened_flux(flux, beside, count);
-}
-
 static void shift_block(const sk_step *step, int block, int again, int corrected)
 {
-    const sk_grid *grid = &step->grid;
-    const surroundings around = surroundings_of(step, block);
+    const surroundings around = surroundings_of(step, block, NULL);
     SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const size_t index = sk_plain_index(cell);
-        float rooms[2 * SELKIE_DIM], predicted = grid->fields[SK_FIELD_DENSITY][index];
-        face_rooms(&around, cell, rooms);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            int above[3] = {0, 0, 0};
-            above[d] = 1;
-            const float flux = rooms[2 * d] * difference_at(&around, cell, here, d),
-                        out = rooms[2 * d + 1] * difference_at(&around, cell, above, d);
-            const float density =
-                folded_value(grid, &around.walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d);
-            float *shift = &grid->fields[SK_FIELD_SHIFT_X + d][index];
-            *shift = sk_uic_shift_of_face(sharpened_flux(&around, cell, d, rooms[2 * d], flux), density,
-                                          again ? *shift : 0.0f);
-            predicted = predicted + flux - out;
-        }
-        if (corrected)
-            grid->fields[SK_FIELD_PREDICTED][index] = predicted;
-    }
+    shift_uic_faces(&around, cell, again, corrected);
 }
 
 static void update_faces(const sk_step *step, int block)
@@ -344,25 +65,9 @@ selkie_code SK_DIM(sk_uic_correct_plain)(sk_step *step, selkie_error *error)
 
 /* --- prediction --- */
 
-/* The velocity of a face on a wall of the domain, or that a thin wall closes. `scale` times POTENTIAL before the wall
- * of the domain is the pressure there. */
-static float stopped(const surroundings *around, sk_plain_cell cell, int d, float velocity, float scale)
-{
-    int at[3], below[3] = {0, 0, 0};
-    below[d] = -1;
-    sk_plain_coordinates(&around->step->grid, cell, at);
-    if (at[d] == around->walls.low[d])
-        velocity = sk_uic_stopped_at_wall(velocity, 0, scale * potential_at(around, cell, here));
-    if (at[d] == around->walls.high[d])
-        velocity = sk_uic_stopped_at_wall(velocity, 1, scale * potential_at(around, cell, below));
-    const sk_solids *solids = &around->step->solids;
-    const int thin = solids->barriers[sk_plain_solid_index(solids, cell)] & SK_BARRIER_THIN << d;
-    return thin && velocity == velocity ? solid_velocity_at(around->step, cell, d) : velocity;
-}
-
 static void stop_before_pressure(const sk_step *step, int block)
 {
-    const surroundings around = surroundings_of(step, block);
+    const surroundings around = surroundings_of(step, block, NULL);
     SK_PLAIN_EACH_CELL(cell, block)
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = &step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
@@ -409,64 +114,15 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
     }
 }
 
-/* The velocity of a lower face after the solve. Faces inside a no-slip solid take its velocity. */
-static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int d, float scale)
-{
-    const sk_step *step = around->step;
-    const sk_grid *grid = &step->grid;
-    int below[3] = {0, 0, 0};
-    below[d] = -1;
-    float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
-    const float room = face_room(around, cell, here, d), light = scale * lightness_at(step, cell, d),
-                low = light * potential_at(around, cell, below), high = light * potential_at(around, cell, here);
-    if (sk_uic_bounds_flow(step)) {
-        float mass, solved;
-        face_masses(around, cell, here, d, room, &mass, &solved);
-        velocity += sk_uic_flow_change(room * (low - high), mass, solved, sk_uic_gain(step));
-    } else {
-        velocity = sk_uic_pushed(
-            velocity, room,
-            folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d), low, high);
-    }
-    velocity = stopped(around, cell, d, velocity, scale);
-    const int sticks = step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)] &&
-                       open_fraction_at(step, cell, d) == 0.0f && !face_on_wall(step, cell, d);
-    return sticks && velocity == velocity ? solid_velocity_at(step, cell, d) : velocity;
-}
-
-/* Has one of the cells around a cell any pressure? */
-static int is_pushed(const surroundings *around, sk_plain_cell cell)
-{
-    int pushed = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        pushed |= potential_at(around, cell, offset) != 0.0f;
-    }
-    return pushed;
-}
-
 static void finish_block(const sk_step *step, int block, float scale)
 {
     const sk_grid *grid = &step->grid;
-    const surroundings around = surroundings_of(step, block);
+    const surroundings around = surroundings_of(step, block, spare_in_use(step));
     const int marks_flight = block <= grid->particle_blocks && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN;
     int known = 0;
     SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const size_t index = sk_plain_index(cell);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][index],
-                  *change = &grid->fields[SK_FIELD_CHANGE_X + d][index];
-            *velocity = pushed_velocity(&around, cell, d, scale);
-            *change = *velocity - *change;
-            known += *velocity == *velocity;
-        }
-        /* Particles away from any pressure fly. */
-        if (marks_flight)
-            grid->fields[SK_FIELD_PREDICTED][index] = is_pushed(&around, cell) ? 0.0f : 1.0f;
-    }
-    grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
-                                         (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+    known += finish_uic_cell(&around, cell, scale, marks_flight);
+    grid->block_flags[block] = sk_plain_known_flags(grid->block_flags[block], known);
 }
 
 static const uic_pressure_form plain_form = {.build = SK_DIM(sk_uic_build_plain),

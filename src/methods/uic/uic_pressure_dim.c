@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "defs/materials.h"
 #include "grid/barriers.h"
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
@@ -85,10 +86,57 @@ static void predict_by_flux(const sk_step *step, int block)
     }
 }
 
+/* --- full cells --- */
+
+/* The spare room of full cells; -1 in other cells. */
+static void mark_full(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    float *spare = sk_uic_spare_of(step) + (size_t)block * SK_BLOCK_CELLS;
+    float fill[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    uic_load_rooms(step, block, &rooms);
+    sk_tile_load(grid, grid->fields[SK_FIELD_DENSITY], block, 1, fill);
+    fold_at_walls(&rooms.walls, -1, fill);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        fill[n] = rooms.cell[n] >= UIC_LEAST_ROOM ? fill[n] / rooms.cell[n] : 0.0f;
+
+    const f8 not_full = f8_splat(-1.0f), none = f8_splat(0.0f);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const int here = node_of(c);
+        f8 densest = none, room = f8_load(rooms.cell + here);
+#pragma GCC unroll 27
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            densest = f8_max(densest, f8_load(fill + here + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
+                                              (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
+        f8 open = f8_select(f8_load(fill + here) < UIC_FULL, not_full, f8_max((UIC_PACKED - densest) * room, none));
+        f8 closed = f8_select(densest >= UIC_FULL, none, not_full);
+        f8_store(spare + c, f8_select(room < UIC_LEAST_ROOM, closed, open));
+    }
+}
+
+/* Finds the full cells, if rows of full cells bound the flow or surface tension acts at their border. */
+static void find_full(sk_step *step, const uic_pressure_form *form)
+{
+    if (!sk_uic_bounds_flow(step) && !step->capillary)
+        return;
+    float *spare = sk_uic_spare_of(step);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        spare[c] = -1.0f; /* cells outside all blocks */
+    sk_deal deal;
+    sk_deal_blocks(&deal, &step->grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
+    form->mark_full(step, b);
+}
+
+/* --- the phase --- */
+
 selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     sk_deal deal;
+    find_full(step, form);
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
@@ -119,35 +167,6 @@ selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *
     return SELKIE_OK;
 }
 
-/* --- full cells --- */
-
-/* The spare room of full cells; -1 in other cells. */
-static void mark_full(const sk_step *step, int block)
-{
-    const sk_grid *grid = &step->grid;
-    float *spare = sk_uic_spare_of(step) + (size_t)block * SK_BLOCK_CELLS;
-    float fill[SK_TILE_VALUES(1)];
-    uic_rooms rooms;
-    uic_load_rooms(step, block, &rooms);
-    sk_tile_load(grid, grid->fields[SK_FIELD_DENSITY], block, 1, fill);
-    fold_at_walls(&rooms.walls, -1, fill);
-    for (int n = 0; n < SK_TILE_VALUES(1); n++)
-        fill[n] = rooms.cell[n] >= UIC_LEAST_ROOM ? fill[n] / rooms.cell[n] : 0.0f;
-
-    const f8 not_full = f8_splat(-1.0f), none = f8_splat(0.0f);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        const int here = node_of(c);
-        f8 densest = none, room = f8_load(rooms.cell + here);
-#pragma GCC unroll 27
-        for (int n = 0; n < SK_NEIGHBOURS; n++)
-            densest = f8_max(densest, f8_load(fill + here + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
-                                              (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
-        f8 open = f8_select(f8_load(fill + here) < UIC_FULL, not_full, f8_max((UIC_PACKED - densest) * room, none));
-        f8 closed = f8_select(densest >= UIC_FULL, none, not_full);
-        f8_store(spare + c, f8_select(room < UIC_LEAST_ROOM, closed, open));
-    }
-}
-
 /* --- suction --- */
 
 /* Marks surface cells: open cells less than half full. */
@@ -172,13 +191,33 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
     }
 }
 
+/* Surface tension holds full cells together: liquid comes apart only where the suction exceeds that of the most curved
+ * surface that the grid resolves. */
+static const float *hold_together(sk_step *step)
+{
+    const sk_grid *grid = &step->grid;
+    const double h = grid->cell_size;
+    const double pressure = (SELKIE_DIM - 1) * sk_scene_surface_tension(step->scene) / h;
+    const float least = (float)(-pressure * step->dt * sk_step_kick(step) / (step->density * h * h));
+    const float *spare = sk_uic_spare_of(step);
+    float *lower = grid->fields[SK_FIELD_LOWER];
+    const int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
+    const int suction = step->scene->unilateral.suction;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t c = 0; c < end; c++) {
+        const float before = suction ? lower[c] : 0.0f;
+        lower[c] = spare[c] >= 0.0f && least < before ? least : before;
+    }
+    return lower;
+}
+
 /* Bounds of the pressure: 0 within a few cells of the surface, negative elsewhere (sec. 3.1). */
 static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
 {
     sk_grid *grid = &step->grid;
     const selkie_unilateral_def *def = &step->scene->unilateral;
     if (!def->suction)
-        return NULL;
+        return step->capillary ? hold_together(step) : NULL;
     float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
     int layers = (int)ceil(def->suction_depth);
 
@@ -212,7 +251,7 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
     for (int64_t c = 0; c < end; c++)
         lower[c] = marks[c] > 0.0f ? 0.0f : least;
     memset(grid->fields[SK_FIELD_POTENTIAL], 0, SK_BLOCK_CELLS * sizeof(float));
-    return lower;
+    return step->capillary ? hold_together(step) : lower;
 }
 
 /* --- velocities --- */
@@ -246,8 +285,10 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
 {
     const sk_grid *grid = &step->grid;
     const int bounds_flow = sk_uic_bounds_flow(step);
-    const float gain = sk_uic_gain(step);
+    const float gain = sk_uic_gain(step->scene->gravity, sk_step_kick(step));
     float density[SK_TILE_VALUES(1)], spare[SK_TILE_VALUES(1)];
+    uic_capillary capillary;
+    const int curved = step->capillary && uic_load_capillary(step, block, &capillary);
     if (bounds_flow)
         sk_tile_load(grid, sk_uic_spare_of(step), block, 1, spare);
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -259,8 +300,8 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
         fold_at_walls(&rooms->walls, d, density);
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
-            f8 room = f8_load(rooms->face[d] + n), change,
-               impulse = room * (f8_load(potential + n - up) - f8_load(potential + n));
+            f8 room = f8_load(rooms->face[d] + n), change, fall = f8_load(potential + n - up) - f8_load(potential + n);
+            f8 impulse = room * (curved ? fall + uic_capillary_push(&capillary, n, up) : fall);
             impulse = lightness ? impulse * f8_load(lightness + c) : impulse;
             if (bounds_flow) {
                 i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
@@ -318,6 +359,13 @@ static void mark_flying(const sk_step *step, int block, const float *potential)
     }
 }
 
+/* Does surface tension act in a block or beside it? */
+static int has_capillary(const sk_step *step, int block)
+{
+    uic_capillary capillary;
+    return uic_load_capillary(step, block, &capillary);
+}
+
 static void finish_block(const sk_step *step, int block, float scale)
 {
     const sk_grid *grid = &step->grid;
@@ -329,6 +377,7 @@ static void finish_block(const sk_step *step, int block, float scale)
         potential[n] *= scale;
         pushed |= potential[n] != 0.0f;
     }
+    pushed |= step->capillary && has_capillary(step, block);
     if (pushed) {
         uic_load_rooms(step, block, &rooms);
         mirror_at_walls(&rooms.walls, potential);
@@ -360,24 +409,16 @@ static void loosen_beside_bodies(const sk_step *step, int block)
     }
 }
 
-/* Finds the full cells. NULL if rows bound the density. */
-static const float *find_full(sk_step *step, const uic_pressure_form *form)
+/* Loosens the full cells beside rigid bodies. */
+static void loosen_all(sk_step *step)
 {
-    if (!sk_uic_bounds_flow(step))
-        return NULL;
-    float *spare = sk_uic_spare_of(step);
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        spare[c] = -1.0f; /* cells outside all blocks */
     sk_deal deal;
+    if (!step->modes || !step->solids.body_count)
+        return;
     sk_deal_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    {
-        form->mark_full(step, b);
-        if (step->modes && step->solids.body_count)
-            loosen_beside_bodies(step, b);
-    }
-    return spare;
+    loosen_beside_bodies(step, b);
 }
 
 selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
@@ -390,11 +431,13 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
 
     /* Solve for the potential. */
     if (sk_step_has_pressure(step)) {
+        loosen_all(step);
         uic_problem problem = {.name = "pressure",
                                .target = grid->fields[SK_FIELD_PREDICTED],
                                .presence = grid->fields[SK_FIELD_DENSITY],
                                .lower = find_bounds(step, form),
-                               .spare = find_full(step, form),
+                               .spare = sk_uic_bounds_flow(step) ? sk_uic_spare_of(step) : NULL,
+                               .has_tension = step->capillary > 0,
                                .modes = step->modes,
                                .tolerance = def->tolerance,
                                /* there was no correction, or nothing to correct */

@@ -84,6 +84,32 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
     }
 }
 
+/* The pressure of surface tension around a block (m/s), and which cells are full. */
+typedef struct uic_capillary {
+    float full[SK_TILE_VALUES(1)], pressure[SK_TILE_VALUES(1)];
+} uic_capillary;
+
+/* Returns whether there is any. */
+static inline __attribute__((unused)) int uic_load_capillary(const sk_step *step, int block, uic_capillary *capillary)
+{
+    int any = 0;
+    sk_tile_load(&step->grid, step->grid.fields[step->capillary], block, 1, capillary->pressure);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        any |= capillary->pressure[n] != 0.0f;
+    if (any)
+        sk_tile_load(&step->grid, step->grid.fields[step->full_cells], block, 1, capillary->full);
+    return any;
+}
+
+/* sk_uic_capillary for eight faces. */
+SK_VECTOR f8 uic_capillary_push(const uic_capillary *capillary, int n, int up)
+{
+    f8 low = f8_load(capillary->pressure + n - up), high = f8_load(capillary->pressure + n), none = f8_splat(0.0f);
+    i8 full_low = f8_load(capillary->full + n - up) >= 0.0f, full_high = f8_load(capillary->full + n) >= 0.0f;
+    f8 known = f8_select(low == 0.0f, high, f8_select(high == 0.0f, low, 0.5f * (low + high)));
+    return f8_select(full_high, f8_select(full_low, none, known), f8_select(full_low, -known, none));
+}
+
 /* sk_uic_real_mass and sk_uic_solved_mass for eight faces. */
 SK_VECTOR f8 uic_real_mass(f8 room, f8 density)
 {

@@ -121,6 +121,25 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
     }
 }
 
+/* Surface tension: the pressure outside the full cells drives a flow through the faces at their border. */
+static void add_capillary(const sk_step *step, int block, const uic_faces *faces, float *right)
+{
+    const float scale = (float)(step->dt / step->grid.cell_size);
+    uic_capillary capillary;
+    if (!uic_load_capillary(step, block, &capillary))
+        return;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const int n = node_of(c);
+        f8 sum = f8_load(right + c);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int up = node_step[d];
+            sum += scale * f8_load(faces->coefficient[d] + n) * uic_capillary_push(&capillary, n, up);
+            sum -= scale * f8_load(faces->coefficient[d] + n + up) * uic_capillary_push(&capillary, n + up, up);
+        }
+        f8_store(right + c, sum);
+    }
+}
+
 /* The faces' coefficients: their rooms, unless rows of full cells bound the flow. Loads the tile `spare`. */
 static void find_faces(const sk_step *step, int block, const uic_problem *problem, const uic_rooms *rooms,
                        uic_faces *faces, float *spare)
@@ -134,8 +153,8 @@ static void find_faces(const sk_step *step, int block, const uic_problem *proble
 }
 
 /* The right side: the density above the room, or the flow. Returns the largest. */
-static float find_excess(const sk_step *step, int block, const uic_rooms *rooms, const float *target,
-                         const float *spare)
+static float find_excess(const sk_step *step, int block, const uic_problem *problem, const uic_rooms *rooms,
+                         const uic_faces *faces, const float *target, const float *spare)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     const float *diagonal = step->grid.fields[SK_FIELD_DIAGONAL] + base;
@@ -144,6 +163,8 @@ static float find_excess(const sk_step *step, int block, const uic_rooms *rooms,
         f8_store(right + c, f8_load(target + node_of(c)) - f8_load(rooms->cell + node_of(c)) - UIC_SLACK);
     if (spare)
         bound_flow(step, block, rooms, spare, right);
+    if (problem->has_tension)
+        add_capillary(step, block, faces, right);
     f8 largest = f8_splat(0.0f);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         f8 kept = f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f));
@@ -205,7 +226,8 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
     for (int c = 0; rooms.walls.any && c < SK_BLOCK_CELLS; c++)
         diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
 
-    problem->blocks[block].excess = find_excess(step, block, &rooms, target, problem->spare ? spare : NULL);
+    problem->blocks[block].excess =
+        find_excess(step, block, problem, &rooms, &faces, target, problem->spare ? spare : NULL);
 }
 
 static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_report *report, selkie_error *error)

@@ -1,0 +1,236 @@
+/* Unilateral incompressibility on the GPU against the plain form: the same rows, as many steps of the solver, and paths
+ * apart by what its tolerance allows. Skipped with a word where there is no device. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <selkie/selkie.h>
+#include "cuda_cases.h"
+
+/* Two columns that fall into each other. */
+static void set_unilateral(selkie_scene *scene, selkie_liquid_def liquids[2], int dimension)
+{
+    set_scene(scene, liquids, dimension, SELKIE_VOLUME_AUTO);
+    scene->incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
+static void print_steps(int n, double apart, const sk_step *p, const sk_step *q)
+{
+    print_message("step %d: %g m apart; pressure %d and %d steps, residual %.3g and %.3g, %lld and %lld free; density "
+                  "%d and %d steps, %d and %d passes, excess %.4g and %.4g\n",
+                  n, apart, p->unilateral.iterations, q->unilateral.iterations, p->unilateral.residual,
+                  q->unilateral.residual, (long long)p->unilateral.free_cells, (long long)q->unilateral.free_cells,
+                  p->correction.iterations, q->correction.iterations, p->density_passes, q->density_passes, p->overfull,
+                  q->overfull);
+}
+
+static void steps_with_bounds(int dimension, selkie_transfer transfer, int steps)
+{
+    if (!device_is_fast(dimension))
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_unilateral(&scene, liquids, dimension);
+    scene.transfer = transfer;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        const double apart = difference(plain, cuda);
+        print_steps(n + 1, apart, p, q);
+        assert_true(q->unilateral.converged && q->unilateral.residual <= scene.unilateral.tolerance);
+        assert_true(abs(p->unilateral.iterations - q->unilateral.iterations) <= 1);
+        assert_true(abs(p->correction.iterations - q->correction.iterations) <= 1);
+        if (n == 0) { /* later steps sort particles apart */
+            assert_true(apart < 1e-3 * scene.domain.cell_size);
+            assert_int_equal(p->unilateral.unknowns, q->unilateral.unknowns);
+        }
+    }
+    assert_float_equal(plain->statistics.volume_ratio, cuda->statistics.volume_ratio, 0.002);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       0.01 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_unilateral_2d(void **state)
+{
+    (void)state;
+    steps_with_bounds(2, SELKIE_TRANSFER_FLIP, 12);
+    steps_with_bounds(2, SELKIE_TRANSFER_APIC, 3);
+}
+
+static void test_unilateral_3d(void **state)
+{
+    (void)state;
+    steps_with_bounds(3, SELKIE_TRANSFER_FLIP, 12);
+    steps_with_bounds(3, SELKIE_TRANSFER_APIC, 3);
+}
+
+/* Liquid in flight meets no pressure: the same bits as the plain form. */
+static void test_unilateral_flight(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_unilateral(&scene, liquids, 2);
+    liquids[0].shape.min[0] = liquids[0].shape.min[1] = 0.3;
+    liquids[0].shape.max[0] = 0.7, liquids[0].shape.max[1] = 0.8;
+    liquids[0].velocity[0] = 0.5;
+    scene.liquid_count = 1;
+    scene.time.step = 0.005;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference(plain, cuda) == 0.0);
+    }
+    assert_int_equal(cuda->step.unilateral.free_cells, 0);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* A full closed box has no surface: the pressure is the least one. */
+static void test_unilateral_closed(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_unilateral(&scene, liquids, 2);
+    scene.domain.size[1] = 1.0;
+    for (int d = 0; d < 2; d++) {
+        liquids[0].shape.min[d] = 0.0;
+        liquids[0].shape.max[d] = 1.0;
+    }
+    liquids[0].angular_velocity[2] = 3.0;
+    scene.liquid_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        print_steps(n + 1, difference(plain, cuda), &plain->step, &cuda->step);
+        assert_true(abs(plain->step.unilateral.iterations - cuda->step.unilateral.iterations) <= 2);
+    }
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       0.01 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_unilateral_same_bits(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_unilateral(&scene, liquids, 2);
+    selkie_world *first = make_world(&scene, SELKIE_BACKEND_CUDA), *second = make_world(&scene, SELKIE_BACKEND_CUDA);
+    take_steps(first, 4);
+    take_steps(second, 4);
+    assert_true(difference(first, second) == 0.0);
+    selkie_world_destroy(first);
+    selkie_world_destroy(second);
+}
+
+/* A ball and a box in the way, a source above and a drain in a corner. */
+static void test_unilateral_obstacles(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def obstacles[2];
+    selkie_source_def source;
+    selkie_drain_def drain;
+    set_unilateral(&scene, liquids, 2);
+    for (int o = 0; o < 2; o++)
+        selkie_obstacle_defaults(&obstacles[o]);
+    selkie_shape_defaults(&obstacles[0].shape, SELKIE_SHAPE_SPHERE);
+    obstacles[0].shape.center[0] = 0.52, obstacles[0].shape.center[1] = 0.2;
+    obstacles[0].shape.radius = 0.13;
+    selkie_shape_defaults(&obstacles[1].shape, SELKIE_SHAPE_BOX);
+    obstacles[1].shape.max[0] = 0.12, obstacles[1].shape.max[1] = 0.31;
+    obstacles[1].surface = SELKIE_WALL_NO_SLIP;
+    scene.obstacles = obstacles;
+    scene.obstacle_count = 2;
+    selkie_source_defaults(&source);
+    selkie_shape_defaults(&source.shape, SELKIE_SHAPE_BOX);
+    source.shape.min[0] = 0.45, source.shape.max[0] = 0.6;
+    source.shape.min[1] = 1.1, source.shape.max[1] = 1.2;
+    source.velocity[1] = -1.0;
+    scene.sources = &source;
+    scene.source_count = 1;
+    selkie_drain_defaults(&drain);
+    selkie_shape_defaults(&drain.shape, SELKIE_SHAPE_BOX);
+    drain.shape.min[0] = 0.9, drain.shape.max[0] = 1.0;
+    drain.shape.max[1] = 0.1;
+    scene.drains = &drain;
+    scene.drain_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 6; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        const double apart = difference(plain, cuda);
+        print_steps(n + 1, apart, p, q);
+        assert_true(abs(p->unilateral.iterations - q->unilateral.iterations) <= 1);
+        assert_true(abs(p->correction.iterations - q->correction.iterations) <= 1);
+        assert_true(apart < 1e-3 * scene.domain.cell_size);
+        assert_int_equal(p->emitted, q->emitted);
+        assert_int_equal(p->drained, q->drained);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* What is missing is refused by name. */
+static void test_unilateral_refusals(void **state)
+{
+    (void)state;
+    if (!sk_cuda_is_built())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def obstacle;
+    selkie_error error = {0};
+    set_unilateral(&scene, liquids, 2);
+    assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_OK);
+    scene.unilateral.suction = 1;
+    assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "unilateral.suction"));
+    scene.unilateral.suction = 0;
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.radius = 0.2;
+    scene.obstacles = &obstacle;
+    scene.obstacle_count = 1;
+    assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_OK);
+    obstacle.velocity[0] = 1.0;
+    assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "unilateral incompressibility with moving obstacles"));
+    assert_null(strchr(error.message, '\n'));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unilateral_refusals),  cmocka_unit_test(test_unilateral_flight),
+        cmocka_unit_test(test_unilateral_2d),        cmocka_unit_test(test_unilateral_3d),
+        cmocka_unit_test(test_unilateral_obstacles), cmocka_unit_test(test_unilateral_closed),
+        cmocka_unit_test(test_unilateral_same_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
