@@ -214,8 +214,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_ste
         if (threadIdx.x < 2)
             runs[threadIdx.x] = 0;
         __syncthreads();
-        if (is_needy(step, cell))
-            atomicOr(&runs[cell.local / 256], 1u << cell.local / 8 % 32);
+        mark_runs(is_needy(step, cell), runs);
         __syncthreads();
         if (threadIdx.x == 0) {
             step->grid.runs[SK_RUNS_SCRATCH][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
@@ -326,21 +325,6 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
                 data->scratch[d][at] = filled_value(&step->grid, field, cell);
         }
     }
-}
-
-/* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
-SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const float before[3],
-                               sk_particle *particle)
-{
-    sk_swept_path path;
-    if (is_clear_of_obstacles(constants, before, particle->position))
-        return;
-    path.begin = path.end = 0.0;
-    for (int d = 0; d < 3; d++) {
-        path.low[d] = constants->displacement.low[d];
-        path.high[d] = constants->displacement.high[d];
-    }
-    sk_sweep_moved(&step->solids, &path, before, particle);
 }
 
 template <bool AMONG_OBSTACLES>

@@ -45,4 +45,19 @@ SK_DEVICE int is_clear_of_obstacles(const sk_cuda_constants *constants, const fl
     return clear;
 }
 
+/* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
+SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const float before[3],
+                               sk_particle *particle)
+{
+    sk_swept_path path;
+    if (is_clear_of_obstacles(constants, before, particle->position))
+        return;
+    path.begin = path.end = 0.0;
+    for (int d = 0; d < 3; d++) {
+        path.low[d] = constants->displacement.low[d];
+        path.high[d] = constants->displacement.high[d];
+    }
+    sk_sweep_moved(&step->solids, &path, before, particle);
+}
+
 #endif

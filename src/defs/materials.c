@@ -357,59 +357,70 @@ static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t
     return 0;
 }
 
-/* Keys of pictures that 2D does not use. */
-static int picture_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+/* A key, and whether the scene gives it. */
+typedef struct given_key {
+    const char *key;
+    int given;
+} given_key;
+
+/* The note of number `index` on those of some keys of a part of the scene that are given without effect. */
+static int idle_note(const char *part, const given_key *rows, size_t count, const char *why, int *index, char *buffer,
+                     size_t size)
 {
-    const selkie_render_def *r = &scene->render;
-    const struct {
-        const char *key;
-        int given;
-    } rows[] = {{"cut", r->cut && r->cut[0]},
-                {"shutter", r->shutter > 0.0},
-                {"environment", r->environment && r->environment[0]},
-                {"camera", r->camera_count > 0}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && scene->domain.dimension == 2; i++)
+    for (size_t i = 0; i < count; i++)
         if (rows[i].given && (*index)-- == 0) {
-            snprintf(buffer, size, "render.%s: has no effect in 2D", rows[i].key);
+            snprintf(buffer, size, "%s.%s: %s", part, rows[i].key, why);
             return 1;
         }
     return 0;
 }
 
+/* Keys of pictures and surfaces that 2D does not use. */
+static int picture_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const selkie_render_def *r = &scene->render;
+    const given_key rows[] = {{"cut", r->cut && r->cut[0]},
+                              {"shutter", r->shutter > 0.0},
+                              {"environment", r->environment && r->environment[0]},
+                              {"camera", r->camera_count > 0}};
+    const given_key mesh[] = {{"by_material", scene->mesh.by_material}};
+    return scene->domain.dimension == 2 &&
+           (idle_note("render", rows, sizeof rows / sizeof *rows, "has no effect in 2D", index, buffer, size) ||
+            idle_note("mesh", mesh, sizeof mesh / sizeof *mesh, "has no effect in 2D", index, buffer, size));
+}
+
+/* Keys of the density projection that other scenes do not use. */
+static int projection_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    const given_key rows[] = {{"settle", scene->idp.settle > 0}, {"evenness", scene->idp.evenness > 0.0}};
+    const int projects =
+        scene->discretization == SELKIE_DISCRETIZATION_GRID && selkie_scene_volume(scene) == SELKIE_VOLUME_IDP;
+    return !projects && idle_note("idp", rows, sizeof rows / sizeof *rows, "has an effect with volume idp only", index,
+                                  buffer, size);
+}
+
 /* Notes on what only reduced fluids have. */
 static int reduced_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
-    const selkie_reduced_def *reduced = &scene->reduced;
-    const struct {
-        const char *key;
-        int count;
-    } rows[] = {{"dye", reduced->dye_count}, {"drawn", reduced->drawn_count}, {"excite", reduced->excite_count}};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        if (scene->discretization != SELKIE_DISCRETIZATION_REDUCED && rows[r].count > 0 && (*index)-- == 0) {
-            snprintf(buffer, size, "reduced.%s: has an effect with discretization reduced only", rows[r].key);
-            return 1;
-        }
-    return 0;
+    const selkie_reduced_def *r = &scene->reduced;
+    const given_key rows[] = {
+        {"dye", r->dye_count > 0}, {"drawn", r->drawn_count > 0}, {"excite", r->excite_count > 0}};
+    return scene->discretization != SELKIE_DISCRETIZATION_REDUCED &&
+           idle_note("reduced", rows, sizeof rows / sizeof *rows, "has an effect with discretization reduced only",
+                     index, buffer, size);
 }
 
 /* Keys of splashes without a model. `selkie splash add` reads the other two. */
 static int splash_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     const selkie_splash_def *s = &scene->splash;
-    const struct {
-        const char *key;
-        int given;
-    } rows[] = {{"sampling", s->sampling != SELKIE_SPLASH_HAZARD},
-                {"rate", s->rate != 1.0},
-                {"threshold", s->threshold > 0.0},
-                {"look_ahead", !s->look_ahead}};
-    const int has_model = scene->splashes && scene->splashes[0];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!has_model && rows[i].given && (*index)-- == 0) {
-            snprintf(buffer, size, "splash.%s: has no effect without \"splashes\"", rows[i].key);
-            return 1;
-        }
-    return 0;
+    const given_key rows[] = {{"sampling", s->sampling != SELKIE_SPLASH_HAZARD},
+                              {"rate", s->rate != 1.0},
+                              {"threshold", s->threshold > 0.0},
+                              {"look_ahead", !s->look_ahead}};
+    return !(scene->splashes && scene->splashes[0]) &&
+           idle_note("splash", rows, sizeof rows / sizeof *rows, "has no effect without \"splashes\"", index, buffer,
+                     size);
 }
 
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
@@ -421,7 +432,8 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
         seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
-        picture_note(scene, &index, buffer, size) || splash_note(scene, &index, buffer, size))
+        picture_note(scene, &index, buffer, size) || splash_note(scene, &index, buffer, size) ||
+        projection_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

@@ -118,6 +118,13 @@ static selkie_code check_unilateral(sk_rules *rules)
         return fail_at(rules, "volume",
                        "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "
                        "density by itself (unilateral.density_correction)");
+
+    /* The source's form: its density errors become velocity, in 3D without bound. */
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->domain.dimension == 3 &&
+        scene->unilateral.prediction == SELKIE_PREDICTION_FLUX && scene->unilateral.density_correction)
+        return fail_at(rules, "unilateral.prediction",
+                       "\"flux\" blows up in 3D beside unilateral.density_correction: use \"particles\", or set "
+                       "density_correction to false");
     return SELKIE_OK;
 }
 

@@ -23,7 +23,7 @@
  * (multiplications) above which there are fewer. */
 enum { RINGS = 4, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
 #define MOST_WORK 4e7
-_Static_assert(RINGS <= SK_MODES_RINGS, "the rings of a body have no room");
+_Static_assert((int)RINGS <= (int)SK_MODES_RINGS, "the rings of a body have no room");
 
 static size_t row_of(const sk_modes *modes, int body)
 {

@@ -4,29 +4,13 @@
 #include <string.h>
 
 #include "base/timer.h"
-#include "linalg/multigrid.h"
-#include "linalg/stress_solver.h"
+#include "linalg/stress_sweeps.h"
 
 enum {
-    SMOOTHINGS = 2,   /* sweeps before and after the coarse correction, on the finest level */
-    MORE = 1,         /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
-    LAST_SWEEPS = 12, /* symmetric sweeps on the coarsest level */
-    FEW_ROWS = 8192,  /* rows of a level for which one thread is fastest */
-    CHUNK = 4096      /* unknowns of a partial sum */
+    SMOOTHINGS = 2, /* sweeps before and after the coarse correction, on the finest level */
+    MORE = 1,       /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
+    FEW_ROWS = 8192 /* rows of a level for which one thread is fastest */
 };
-
-/* The share of a thread in [first, last), in whole units. */
-typedef struct share {
-    int32_t first, last;
-} share;
-
-static inline share share_of(int32_t first, int32_t last, int32_t unit, sk_team team)
-{
-    const int64_t units = (last - first + unit - 1) / unit;
-    const int64_t begin = first + units * team.thread / team.threads * unit;
-    const int64_t end = first + units * (team.thread + 1) / team.threads * unit;
-    return (share){(int32_t)begin, (int32_t)(end < last ? end : last)};
-}
 
 /* --- The cycle --- */
 
@@ -43,8 +27,7 @@ static inline __attribute__((always_inline)) float neighbour_sum(const float *co
     return even + odd;
 }
 
-/* Vectors of a group, in single and in double precision. */
-typedef float lanes __attribute__((vector_size(4 * SK_STRESS_GROUP), aligned(4), may_alias));
+/* The values of a group in double precision. */
 typedef double double_lanes __attribute__((vector_size(8 * SK_STRESS_GROUP), aligned(8), may_alias));
 
 /* The same sum for the faces of a group. across_x: the faces lie across x; odd: their first x is odd. */
@@ -61,33 +44,6 @@ static inline __attribute__((always_inline)) lanes group_sum(const float *shared
         sum[m & 1] += shared[m] * value;
     }
     return sum[0] + sum[1];
-}
-
-/* The rows of a colour with their shared coefficients, copied so that a loop keeps them in registers. */
-typedef struct colour_rows {
-    sk_stress_colour colour;
-    int across_x;
-    float shared[SK_STRESS_NEIGHBOURS], diagonal;
-} colour_rows;
-
-static colour_rows rows_of_colour(const sk_stress_level *level, int k)
-{
-    const int a = k / 2;
-    colour_rows rows = {level->colour[k], a == 0, {0.0f}, level->shared_diagonal[a]};
-    memcpy(rows.shared, level->shared[a], sizeof rows.shared);
-    return rows;
-}
-
-/* Columns of a single, and of the group that begins with a row. */
-static inline const int32_t *single_columns(const sk_stress_level *level, const sk_stress_colour *colour, int32_t row)
-{
-    return level->column + (size_t)(row - colour->singles + colour->columns) * SK_STRESS_NEIGHBOURS;
-}
-
-static inline const int32_t *group_columns(const sk_stress_level *level, const sk_stress_colour *colour, int32_t row)
-{
-    return level->group_column +
-           (size_t)(colour->groups + (row - colour->first) / SK_STRESS_GROUP) * SK_STRESS_GROUP_COLUMNS;
 }
 
 /* What a loop does with the rows of a colour. */
@@ -133,46 +89,6 @@ static inline __attribute__((always_inline)) void work_on_kind(const sk_stress_l
         work_on_groups(level, rows, begin, end, 0, 0, work);
 }
 
-/* A thread's rows of a colour: groups with an even and an odd first x, singles; places in `own_row` of the uneven rows
- * in its groups, which must follow the groups, and of others. */
-typedef struct colour_share {
-    share groups[2], singles, own[3];
-} colour_share;
-
-/* The uneven rows of a colour with numbers in [first, last). */
-static share own_between(const sk_stress_level *level, const sk_stress_colour *colour, int32_t first, int32_t last)
-{
-    const int32_t ends[2] = {first, last};
-    int32_t found[2];
-    for (int n = 0; n < 2; n++) {
-        int32_t low = colour->own_first, high = colour->own_last;
-        while (low < high) {
-            const int32_t middle = low + (high - low) / 2;
-            if (level->own_row[middle] < ends[n])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        found[n] = low;
-    }
-    return (share){found[0], found[1]};
-}
-
-static colour_share share_colour(const sk_stress_level *level, const sk_stress_colour *colour, sk_team team)
-{
-    colour_share mine = {.groups = {share_of(colour->first, colour->odd_groups, SK_STRESS_GROUP, team),
-                                    share_of(colour->odd_groups, colour->singles, SK_STRESS_GROUP, team)},
-                         .singles = share_of(colour->singles, colour->uneven, 1, team)};
-    mine.own[2] = (share){colour->own_first, colour->own_last};
-    if (team.threads == 1)
-        return mine;
-    for (int odd = 0; odd < 2; odd++)
-        mine.own[odd] = own_between(level, colour, mine.groups[odd].first, mine.groups[odd].last);
-    const share rest = own_between(level, colour, colour->uneven, colour->last);
-    mine.own[2] = share_of(rest.first, rest.last, 1, team);
-    return mine;
-}
-
 /* A thread's share of a colour. Uneven rows in groups are done once more. */
 static inline __attribute__((always_inline)) void work_on_colour(const sk_stress_level *level, const colour_rows *rows,
                                                                  row_work work, sk_team team)
@@ -198,10 +114,11 @@ static inline __attribute__((always_inline)) void work_on_colour(const sk_stress
 /* The order of a Gauss-Seidel sweep over the colours. The first sweep of a cycle starts from x = 0. */
 typedef enum sweep { SWEEP_FROM_ZERO, SWEEP_FORWARD, SWEEP_BACKWARD } sweep;
 
-/* Rows of a colour are no neighbours, so their order is free. */
-static void smooth(const sk_stress_level *level, sk_team team, sweep kind)
+/* Rows of a colour are no neighbours, so their order is free. `from` is 1 if the sweep before it ended with the first
+ * colour of this one: nothing would change there. */
+static void smooth(const sk_stress_level *level, sk_team team, sweep kind, int from)
 {
-    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
+    for (int n = from; n < SK_STRESS_COLOURS; n++) {
         const colour_rows rows = rows_of_colour(level, kind == SWEEP_BACKWARD ? SK_STRESS_COLOURS - 1 - n : n);
         if (n > 0 || kind != SWEEP_FROM_ZERO) {
             work_on_colour(level, &rows, WORK_SMOOTH, team);
@@ -315,61 +232,35 @@ static void cycle(const sk_stress_hierarchy *hierarchy, int at, sk_team team)
         return;
     }
     if (at + 1 == hierarchy->count) {
-        for (int n = 0; n < LAST_SWEEPS; n++) {
-            smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
-            smooth(level, team, SWEEP_BACKWARD);
+        for (int n = 0; n < hierarchy->last_sweeps; n++) {
+            smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO, n > 0);
+            smooth(level, team, SWEEP_BACKWARD, 1);
         }
         return;
     }
     const int sweeps = at ? SMOOTHINGS + MORE : SMOOTHINGS;
     for (int n = 0; n < sweeps; n++)
-        smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO);
+        smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO, 0);
     find_residual(level, team);
     restrict_residual(level, level + 1, team);
     cycle(hierarchy, at + 1, team);
     add_correction(level, level + 1, team);
     for (int n = 0; n < sweeps; n++)
-        smooth(level, team, SWEEP_BACKWARD);
+        smooth(level, team, SWEEP_BACKWARD, 0);
 }
 
 /* --- Conjugate gradients --- */
-
-typedef struct vectors {
-    double *x, *r, *p, *q; /* [count + 1]; the last stays 0, and a value before the first */
-    double *partial[3];    /* sums of chunks; three, so that a thread may begin one while others read the last */
-} vectors;
-
-/* What a thread does in a solve. */
-typedef struct solve_work {
-    const sk_stress_hierarchy *hierarchy;
-    const vectors *v;
-    sk_team team;
-    share chunks; /* of this thread */
-} solve_work;
-
-static inline share rows_of_chunk(const solve_work *w, int32_t chunk)
-{
-    const int32_t count = w->hierarchy->levels[0].count, first = chunk * CHUNK;
-    return (share){first, count - first < CHUNK ? count : first + CHUNK};
-}
-
-/* The total of the chunks' sums, the same in each thread. */
-static double add_chunks(const solve_work *w, const double *partial)
-{
-    const int32_t chunks = (w->hierarchy->levels[0].count + CHUNK - 1) / CHUNK;
-    double total = 0.0;
-    sk_team_wait(w->team);
-    for (int32_t c = 0; c < chunks; c++)
-        total += partial[c];
-    return total;
-}
 
 static double dot(const solve_work *w, const double *a, const double *b, double *partial)
 {
     for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
         const share rows = rows_of_chunk(w, c);
-        double sum = 0.0;
-        for (int32_t i = rows.first; i < rows.last; i++)
+        chains sums = {0.0};
+        int32_t i = rows.first;
+        for (; i + CHAINS <= rows.last; i += CHAINS)
+            sums += chains_at(a, i) * chains_at(b, i);
+        double sum = add_chains(sums);
+        for (; i < rows.last; i++)
             sum += a[i] * b[i];
         partial[c] = sum;
     }
@@ -451,57 +342,90 @@ static void multiply(const solve_work *w, const double *x, double *result)
     sk_team_wait(w->team);
 }
 
-/* q = one cycle for r. Returns r q. Scaled to 1, so that single precision neither overflows nor loses small values. */
+/* One cycle for r, which the level holds over `scale`: in single precision neither large nor small values are lost.
+ * Returns the product of r and the result, which is the level's x times `scale`. */
 static double precondition(const solve_work *w, double scale)
 {
     const sk_stress_level *level = &w->hierarchy->levels[0];
-    const double *r = w->v->r, up = scale > 0.0 ? 1.0 / scale : 0.0;
-    double *q = w->v->q;
-    const share mine = share_of(0, level->count, CHUNK, w->team);
-    for (int32_t i = mine.first; i < mine.last; i++) {
-        level->b[i] = (float)(r[i] * up);
-        level->x[i] = 0.0f;
-    }
-    sk_team_wait(w->team);
     cycle(w->hierarchy, 0, w->team);
     for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
         const share rows = rows_of_chunk(w, c);
-        double sum = 0.0;
-        for (int32_t i = rows.first; i < rows.last; i++) {
-            q[i] = (double)level->x[i] * scale;
-            sum += r[i] * q[i];
+        chains sums = {0.0};
+        int32_t i = rows.first;
+        for (; i + CHAINS <= rows.last; i += CHAINS) {
+            typedef float floats __attribute__((vector_size(4 * CHAINS), aligned(4), may_alias));
+            const floats x = *(const floats *)(const void *)(level->x + i);
+            sums += chains_at(w->v->r, i) * __builtin_convertvector(x, chains);
         }
+        double sum = add_chains(sums);
+        for (; i < rows.last; i++)
+            sum += w->v->r[i] * (double)level->x[i];
         w->v->partial[0][c] = sum;
     }
-    return add_chunks(w, w->v->partial[0]);
+    return scale * add_chunks(w, w->v->partial[0]);
 }
 
-/* x += alpha p, r -= alpha q. Returns the size of r. */
-static double advance(const solve_work *w, double alpha, const double *p, double *x)
+/* x += alpha p, r -= alpha q. Hands r over `scale` to the level. Returns the size of r. */
+static double advance(const solve_work *w, double alpha, const double *p, double *x, double scale)
 {
+    const sk_stress_level *level = &w->hierarchy->levels[0];
     double *r = w->v->r;
-    const double *q = w->v->q;
+    const double *q = w->v->q, up = scale > 0.0 ? 1.0 / scale : 0.0;
     for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
         const share rows = rows_of_chunk(w, c);
-        double sum = 0.0;
-        for (int32_t i = rows.first; i < rows.last; i++) {
-            x[i] += p ? alpha * p[i] : 0.0;
+        for (int32_t i = rows.first; i < rows.last && p; i++)
+            x[i] += alpha * p[i];
+        chains sums = {0.0};
+        int32_t i = rows.first;
+        for (; i + CHAINS <= rows.last; i += CHAINS) {
+            const chains rest = chains_at(r, i) - alpha * chains_at(q, i);
+            *(chains *)(void *)(r + i) = rest;
+            sums += rest * rest;
+        }
+        double sum = add_chains(sums);
+        for (; i < rows.last; i++) {
             r[i] -= alpha * q[i];
             sum += r[i] * r[i];
         }
+        for (i = rows.first; i < rows.last; i++)
+            level->b[i] = (float)(r[i] * up);
+        memset(level->x + rows.first, 0, (size_t)(rows.last - rows.first) * sizeof *level->x);
         w->v->partial[1][c] = sum;
     }
     return sqrt(add_chunks(w, w->v->partial[1]));
 }
 
-/* Solves for x to a tolerance. r holds the right side. All threads take the same decisions; one of them reports. */
-static void iterate(const solve_work *w, int max_iterations, double tolerance, sk_stress_report *report)
+/* A soft system: corrections in single precision while each brings a decimal. Returns the number of iterations. */
+static int correct_softly(const solve_work *w, int max_iterations, double enough, double *scale, double *norm)
 {
     const vectors *v = w->v;
-    const double size = sqrt(dot(w, v->r, v->r, v->partial[2]));
-    multiply(w, v->x, v->q);
-    double norm = advance(w, 1.0, NULL, v->x), energy = 0.0;
-    for (int iteration = 0;; iteration++) {
+    int iterations = 0;
+    for (double before = INFINITY; iterations<max_iterations && * norm> enough && *norm < 0.1 * before;) {
+        before = *norm;
+        /* Less than what is needed: the iteration does not know the size of the residual itself. */
+        iterations +=
+            SK_DIM(sk_stress_soften)(w, *scale, fmax(0.7 * enough / before, 1e-5), max_iterations - iterations);
+        multiply(w, v->p, v->q);
+        *scale = before;
+        *norm = advance(w, 1.0, v->p, v->x, before);
+    }
+    return iterations;
+}
+
+/* Solves for x to a tolerance. Unless it is the first pass, r holds the residual of x. All threads take the same
+ * decisions; one of them reports. */
+static void iterate(const solve_work *w, int max_iterations, double tolerance, int first, sk_stress_report *report)
+{
+    const vectors *v = w->v;
+    const float *z = w->hierarchy->levels[0].x;
+    const double size = sqrt(dot(w, v->right, v->right, v->partial[2]));
+    if (first)
+        multiply(w, v->x, v->q);
+    double scale = size, norm = advance(w, first ? 1.0 : 0.0, NULL, v->x, scale), energy = 0.0;
+    int iteration = 0;
+    if (w->hierarchy->soft)
+        iteration = correct_softly(w, max_iterations, tolerance * size, &scale, &norm);
+    for (;; iteration++) {
         const double residual = size > 0.0 ? norm / size : 0.0;
         const int converged = residual <= tolerance;
         if (w->team.thread == 0) {
@@ -511,20 +435,21 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, s
         }
         if (converged || iteration >= max_iterations || !isfinite(norm))
             return;
-        const double now = precondition(w, norm), beta = energy > 0.0 ? now / energy : 0.0;
+        const double now = precondition(w, scale), beta = energy > 0.0 ? now / energy : 0.0;
         const share mine = share_of(0, w->hierarchy->levels[0].count, CHUNK, w->team);
         for (int32_t i = mine.first; i < mine.last; i++)
-            v->p[i] = v->q[i] + beta * v->p[i];
+            v->p[i] = scale * (double)z[i] + beta * v->p[i];
         sk_team_wait(w->team);
         multiply(w, v->p, v->q);
         const double alpha = now / dot(w, v->p, v->q, v->partial[2]);
-        norm = advance(w, alpha, v->p, v->x);
+        scale = norm;
+        norm = advance(w, alpha, v->p, v->x, scale);
         energy = now;
     }
 }
 
 static void solve(const sk_stress_hierarchy *hierarchy, const vectors *v, const sk_stress_options *options,
-                  double tolerance, sk_stress_report *report)
+                  double tolerance, int first, sk_stress_report *report)
 {
     const int32_t count = hierarchy->levels[0].count;
     const int threads = count > FEW_ROWS ? hierarchy->threads : 1;
@@ -533,7 +458,7 @@ static void solve(const sk_stress_hierarchy *hierarchy, const vectors *v, const 
     {
         solve_work w = {hierarchy, v, {omp_get_thread_num(), omp_get_num_threads(), &barrier}, {0, 0}};
         w.chunks = share_of(0, (count + CHUNK - 1) / CHUNK, 1, w.team);
-        iterate(&w, options->max_iterations, tolerance, report);
+        iterate(&w, options->max_iterations, tolerance, first, report);
     }
 }
 
@@ -580,9 +505,8 @@ static void mark_given(const sk_stress_system *system, const sk_stress_level *le
             }
 }
 
-/* The right side of a block's rows into r, the start into x. */
-static void load_block(const sk_stress_system *system, const sk_stress_level *level, const float *source, int block,
-                       vectors *v)
+/* The right side of a block's rows into `right` and r, the start into x. */
+static void load_block(const sk_stress_system *system, const sk_stress_level *level, int block, const vectors *v)
 {
     given_cells given;
     mark_given(system, level, block, &given);
@@ -595,16 +519,34 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
             const float mass = system->mass[a][here], start = system->velocity[a][here];
             double right = mass > 0.0f ? (double)mass * (double)system->target[a][here] : 0.0;
 
-            /* Given velocities beside the face, and the source of the cells beside it. */
             int at[3];
             sk_stress_cell(c, at);
             if (given.around[c])
                 right -= given_beside(system, level, block, at, a, number);
+            v->right[number] = v->r[number] = right;
+            /* Faces without mass start at rest. A droplet of few particles has rows with nearly nothing but each other,
+             * whose common motion leaves no residual to speak of: a start from the last velocity would go from step to
+             * step and grow. */
+            v->x[number] = mass > 0.0f && start == start ? (double)start : 0.0;
+        }
+}
+
+/* Takes what the sources of the cells beside them gained off the right side and the residual of a block's rows. */
+static void add_source(const sk_stress_level *level, const float *gain, int block, const vectors *v)
+{
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            const int32_t number = level->index[a][here];
+            if (number == level->count)
+                continue;
+            int at[3];
+            sk_stress_cell(c, at);
             at[a]--;
-            if (source)
-                right -= (double)(source[here] - source[sk_stress_place(level->neighbours, block, at)]);
-            v->r[number] = right;
-            v->x[number] = start == start ? (double)start : 0.0;
+            const float before = at[a] < 0 ? gain[sk_stress_place(level->neighbours, block, at)]
+                                           : gain[here - ((size_t)1 << (a * SK_BLOCK_LOG))];
+            v->right[number] -= (double)(gain[here] - before);
+            v->r[number] -= (double)(gain[here] - before);
         }
 }
 
@@ -650,8 +592,9 @@ static void find_push(const sk_stress_system *system, const sk_stress_level *lev
     }
 }
 
-/* q - b div u in the cells of a block. */
-static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source)
+/* Lowers q by b div u in the cells of a block. The gain is minus that. */
+static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source,
+                         float *gain)
 {
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
@@ -665,7 +608,8 @@ static void lower_source(const sk_stress_system *system, const sk_stress_level *
             divergence +=
                 system->velocity[d][sk_stress_place(level->neighbours, block, at)] - system->velocity[d][here];
         }
-        source[here] -= system->bulk[here] * (divergence == divergence ? divergence : 0.0f);
+        gain[here] = -system->bulk[here] * (divergence == divergence ? divergence : 0.0f);
+        source[here] += gain[here];
     }
 }
 
@@ -681,36 +625,47 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
     report->levels = hierarchy.count;
     report->unknowns = level->count;
 
-    double **pieces[4] = {&v.x, &v.r, &v.p, &v.q};
-    for (int n = 0; n < 4; n++) {
+    double **pieces[5] = {&v.x, &v.r, &v.p, &v.q, &v.right};
+    for (int n = 0; n < 5; n++) {
         SK_STRESS_TAKE(options->arena, *pieces[n], (size_t)level->count + 2);
-        memset(*pieces[n], 0, ((size_t)level->count + 2) * sizeof(double));
-        ++*pieces[n];
+        *(*pieces[n])++ = 0.0;
+        (*pieces[n])[level->count] = 0.0;
+    }
+    memset(v.p, 0, (size_t)level->count * sizeof *v.p);
+    for (int n = 0; n < 4 && hierarchy.soft; n++) {
+        SK_STRESS_TAKE(options->arena, v.soft[n], (size_t)level->count + 2);
+        *v.soft[n]++ = 0.0f;
+        v.soft[n][level->count] = 0.0f;
     }
     for (int n = 0; n < 3; n++)
         SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
-    float *source = NULL;
+    float *source = NULL, *gain = NULL;
     const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
     if (options->passes > 1 && system->bulk) {
         SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&source, error));
+        SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&gain, error));
         memset(source, 0, values * sizeof(float));
+        memset(gain, 0, values * sizeof(float));
     }
     report->setup_ms = sk_wall_ms() - begin;
 
     begin = sk_wall_ms();
     const int passes = source ? options->passes : 1;
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < system->block_count; b++)
+        load_block(system, level, b, &v);
     for (int pass = 0; pass < passes; pass++) {
         if (pass > 0) {
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
             for (int b = 1; b < system->block_count; b++)
-                lower_source(system, level, b, source);
-        }
+                lower_source(system, level, b, source, gain);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-        for (int b = 1; b < system->block_count; b++)
-            load_block(system, level, source, b, &v);
+            for (int b = 1; b < system->block_count; b++)
+                add_source(level, gain, b, &v);
+        }
         /* Passes before the last one only estimate the source. */
         const double looser = pass + 1 < passes ? 1000.0 : 1.0;
-        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), report);
+        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), pass == 0, report);
         if (!report->converged)
             break;
         if (pass + 1 == passes)

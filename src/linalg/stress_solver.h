@@ -71,6 +71,8 @@ typedef struct sk_stress_level {
 typedef struct sk_stress_hierarchy {
     int count;
     int threads;
+    int soft;        /* sweeps on the finest level do: there is no other */
+    int last_sweeps; /* symmetric sweeps on the coarsest level if it is not solved directly */
     sk_stress_level levels[SK_STRESS_LEVELS];
     double
         *factor; /* Cholesky factor of the coarsest level, lower triangle [count][count]; NULL = it has too many rows */

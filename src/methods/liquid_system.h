@@ -112,8 +112,9 @@ SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liqu
         return f8_splat(1.0f);
     /* One over sk_surface_theta_of_depths. */
     f8 inside = f8_load(view->depth + node), outside = f8_load(view->depth + node + other);
-    f8 theta = f8_max(inside / (inside - outside), f8_splat(0.05f));
-    return f8_select(surface & (inside > 0.0f) & (outside < 0.0f) & (theta < 1.0f), 1.0f / theta, f8_splat(1.0f));
+    const f8 depth = f8_max(inside, f8_splat(SK_SURFACE_LEAST_DEPTH));
+    f8 theta = depth / (depth - outside);
+    return f8_select(surface & (inside >= 0.0f) & (outside < 0.0f) & (theta < 1.0f), 1.0f / theta, f8_splat(1.0f));
 }
 
 /* Minus the gradient of the solution across eight lower faces, per cell; 0 if neither side is liquid. */

@@ -2,11 +2,19 @@
  *
  * Both fill columns of cells along the up direction with the current particles, by the trilinear kernel. They follow
  * the fill from below up to the first crossing of 0.5.
+ *
+ * Nodes are cell centres, with one more before and one behind the domain. A particle lies in an interval between nodes:
+ * the row (its nodes before it along both axes across up) and the node below it. It adds to eight sums of its interval,
+ * four columns times two nodes. Sums are whole numbers, parts of a particle: they do not depend on the order of the
+ * particles or on the threads.
  */
 #ifndef SK_WORLD_COLUMNS_H
 #define SK_WORLD_COLUMNS_H
 
 #include "methods/step.h"
+
+/* Intervals of a row that are marked, joined and cleared together. */
+enum { sk_column_group = 16, sk_column_stop = 4, sk_column_unit = 1 << 16, sk_several_probes = 255 };
 
 typedef struct sk_columns {
     sk_memory *memory;
@@ -14,23 +22,30 @@ typedef struct sk_columns {
     int axis[2]; /* across up: the longer axis of the domain, along which slabs follow each other, and the other one; -1
                     in 2D */
     int parts;   /* threads that add particles, each to sums of its own; 0 = no probe of these types */
-    size_t length; /* nodes of a column: cell centres, one more before and one behind the domain */
-    float *walks;  /* [threads][length] */
+    size_t length; /* nodes of a column, a multiple of a group */
+    float *walks;  /* [threads][length] fill of a column */
 
-    uint8_t *near; /* 0, then [cells along axis[0] + 1][cells along axis[1] + 1] between nodes: the height probe within
-                      a cell, counted from 1; 255 = several, 0 = none */
+    uint8_t *near; /* [cells along axis[0] + 1][rows][groups of a row, 1 without levels] the height probe within a cell
+                      of a row, counted from 1; 0 = none */
     float (*middles)[4]; /* [probes] place of a height probe in nodes, and 1; else 0 */
-    int *spans;          /* [parts][2] nodes along up, first and last, between which the particles of a part are */
     size_t height_room;  /* sums of a part */
     uint32_t *heights;   /* [parts][probes][length] parts of particles around each height probe */
 
-    int thickness;   /* planes of a slab along axis[0] */
-    size_t room;     /* sums of a slab */
-    uint32_t *rooms; /* [parts][room][4] parts of particles between a node and the next ones along both axes, of the
-                        columns of this node and of those */
-    double *sums;    /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
-    double *levels;  /* [probes] m */
+    int rows;         /* of a plane */
+    int thickness;    /* planes of a slab along axis[0] */
+    size_t room;      /* nodes of a slab */
+    uint32_t *rooms;  /* [parts][room][4] parts of the particles between the row of a node and the next ones: in the
+                         columns of this row, the next one along axis[1], along axis[0], along both. All 0 between
+                         measurements */
+    uint8_t *touched; /* [parts][room / group] do intervals of it hold particles? */
+    double *sums;     /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
+    double *levels;   /* [probes] m */
 } sk_columns;
+
+/* Columns whose sums are kept at a time: some planes of cells along axis[0], with one more on each side. */
+typedef struct sk_slab {
+    int from, to; /* planes that are measured */
+} sk_slab;
 
 /* Allocates memory if the scene has a probe of these types. */
 selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error);
@@ -40,5 +55,14 @@ void sk_columns_free(sk_columns *columns);
 void sk_columns_fill(const sk_columns *columns, const sk_step *step);
 /* The height (m) of the liquid above a probe, from its filled column. */
 double sk_column_height(const sk_columns *columns, const sk_step *step, int probe);
+
+/* The parts of that pass. Adds the particles of one part to its sums. */
+void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part);
+/* Adds the sums of the other parts to those of the first one, of a row. */
+void sk_columns_join(const sk_columns *columns, int row);
+/* Clears the sums of a row. */
+void sk_columns_clear(const sk_columns *columns, int row);
+/* The fill at the nodes of a column: sums times `part`. If `stops`, nothing is read or set behind four empty nodes. */
+void sk_columns_read(const sk_columns *columns, int row, int stops, float part, float *fill);
 
 #endif

@@ -261,7 +261,9 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_SPH_BALL "particles of the lattice lie too close to a curved obstacle at the start"
 #define WHY_SPH_ENERGY "corrected gradients are not derivatives of the density: correcting a density error does work"
 
-#define WHY_IDP_SURFACE "the correction of surface cells stirs where the level lies between faces; at rest without idp"
+#define WHY_IDP_SURFACE                                                                                                \
+    "the correction of an uneven start stirs where the level lies between faces, and little damps that"
+#define WHY_SLOSH "the surface of a jittered start sloshes, and little damps that"
 #define WHY_SPH_LATTICE "rounding of the gradients: the edges of the block feel a trace of pressure"
 #define WHY_SPH_SPIN "forces of pairs with corrected gradients do not point from one to the other"
 #define WHY_SLOPE "cause not found; at rest at shorter and longer steps"
@@ -283,8 +285,6 @@ static const exception pic_idp_exceptions[] = {
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
-    {"rest-between/3d/default", EXCEPTION_FAILS, WHY_IDP_SURFACE "; 0.035 of 0.01"},
-    {"rest-between/3d/20ms", EXCEPTION_FAILS, WHY_IDP_SURFACE "; 0.041 of 0.01"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
     {"rest-ball/2d/5ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.00157 of 0.002"},
     {"rest-voxel/2d/5ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.00157 of 0.002"},
@@ -293,6 +293,7 @@ static const exception pic_idp_exceptions[] = {
 };
 
 static const exception flip_exceptions[] = {
+    {"rest-between/2d/1ms", EXCEPTION_UNSTABLE, WHY_SLOSH "; 0.0105 of 0.01"},
     END,
 };
 
@@ -302,8 +303,8 @@ static const exception flip_idp_exceptions[] = {
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
-    {"rest-between/3d/20ms", EXCEPTION_FAILS, WHY_IDP_SURFACE "; 0.02 of 0.01"},
-    {"rest-between/3d/default", EXCEPTION_FAILS, WHY_IDP_SURFACE "; 0.017 of 0.01"},
+    {"rest-between/3d/20ms", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.0064 of 0.01"},
+    {"rest-between/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.0074 of 0.01"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
     {"rest-ball/2d/5ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.00158 of 0.002"},
     {"rest-voxel/2d/5ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.00157 of 0.002"},
@@ -325,7 +326,7 @@ static const exception apic_idp_exceptions[] = {
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
-    {"rest-between/3d/20ms", EXCEPTION_FAILS, WHY_IDP_SURFACE "; 0.0073 of 0.0038"},
+    {"rest-between/3d/20ms", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.0074 of 0.01"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
     {"rest-between/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.00313 of 0.00376"},
     {"rest-ball/2d/5ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.00158 of 0.002"},

@@ -416,6 +416,8 @@ static int each_unilateral(const char *phase, int steps, void (*set)(step_case *
             unilateral(&c, dimension, (flow_solids)solids);
             if (set)
                 set(&c);
+            if (strcmp(phase, "density_correct") == 0 && !c.scene.unilateral.density_correction)
+                continue;
             const backend_bounds bounds = unilateral_bounds(&c, phase);
             backend_pair pair;
             backend_begin(&pair, &c.scene, steps);
@@ -428,9 +430,11 @@ static int each_unilateral(const char *phase, int steps, void (*set)(step_case *
     return passes;
 }
 
+/* In 3D the scene refuses it beside a density correction. */
 static void by_flux(step_case *c)
 {
     c->scene.unilateral.prediction = SELKIE_PREDICTION_FLUX;
+    c->scene.unilateral.density_correction = c->scene.domain.dimension == 2;
 }
 
 static void with_suction(step_case *c)

@@ -379,7 +379,7 @@ static void check_materials(int dimension, selkie_method method, sk_transfer_kin
     step_case c;
     backend_pair pair;
     layers(&c, dimension, method, ratio);
-    backend_begin(&pair, &c.scene, 4);
+    backend_begin(&pair, &c.scene, 3);
     for (int w = 0; w < 2; w++)
         backend_run_up_to(pair.worlds[w], backend_find(&pair, "to_grid", 0));
     backend_align(&pair);

@@ -317,6 +317,8 @@ static void unilateral_keeps_its_own_volume(void **state)
     (void)state;
     const char *overrides[] = {"incompressibility=unilateral", "volume=idp"};
     expect_bytes(small, strlen(small), 2, overrides, "is for incompressibility \"bilateral\": must be \"none\"");
+    const char *flux[] = {"incompressibility=unilateral", "unilateral.prediction=flux"};
+    expect_bytes(small, strlen(small), 2, flux, "\"flux\" blows up in 3D beside unilateral.density_correction");
 }
 
 static void unilateral_moves_one_kind_of_body(void **state)

@@ -33,7 +33,7 @@ typedef struct sk_elastic_group {
     fl stress[SK_SYMMETRIC];                 /* Pa    Kirchhoff's */
     fl equivalent;                           /* Pa    */
     fl energy, work;                         /* J/m3  */
-    fl wave_speed;                           /* m/s   */
+    fl wave_square;                          /* m2/s2 of the speed of waves */
 } sk_elastic_group;
 
 /* --- Lanes --- */
@@ -106,12 +106,25 @@ SK_LANES_INLINE fl sk_scaled_add(float scale, fl b, fl c)
 
 SK_LANES_INLINE fl sk_choose(sk_lane_mask mask, fl yes, fl no)
 {
+#if SK_LANES_COUNT == 8 && defined(__AVX__)
+    return (fl)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)mask);
+#else
     return (fl)((mask & (sk_lane_mask)yes) | (~mask & (sk_lane_mask)no));
+#endif
 }
 
+/* The second one where either is not a number, but on ARM, where it is the other. */
 SK_LANES_INLINE fl sk_larger(fl a, fl b)
 {
+#if SK_LANES_COUNT == 8 && defined(__AVX__)
+    return (fl)_mm256_max_ps((__m256)a, (__m256)b);
+#elif SK_LANES_COUNT == 4 && defined(__SSE__)
+    return (fl)_mm_max_ps((__m128)a, (__m128)b);
+#elif SK_LANES_COUNT == 4 && defined(__aarch64__)
+    return (fl)vmaxnmq_f32((float32x4_t)a, (float32x4_t)b);
+#else
     return sk_choose(a > b, a, b);
+#endif
 }
 
 SK_LANES_INLINE fl sk_absolute(fl a)
@@ -123,6 +136,8 @@ SK_LANES_INLINE int sk_any(sk_lane_mask mask)
 {
 #if SK_LANES_COUNT == 8 && defined(__AVX__)
     return _mm256_movemask_ps((__m256)mask) != 0;
+#elif SK_LANES_COUNT == 4 && defined(__aarch64__)
+    return vmaxvq_u32((uint32x4_t)mask) != 0;
 #else
     typedef int64_t halves __attribute__((vector_size(4 * SK_LANES_COUNT)));
     const halves h = (halves)mask;
@@ -192,6 +207,20 @@ SK_LANES_INLINE fl sk_row_norm(const fl *a)
     return most;
 }
 
+/* At least the largest eigenvalue, and 0. */
+SK_LANES_INLINE fl sk_largest_bound(const fl *a)
+{
+    fl most = fl_splat(0.0f);
+    for (int i = 0; i < SELKIE_DIM; i++) {
+        fl sum = a[sk_entry(i, i)];
+        for (int k = 0; k < SELKIE_DIM; k++)
+            if (k != i)
+                sum += sk_absolute(a[sk_entry(i, k)]);
+        most = sk_larger(sum, most);
+    }
+    return most;
+}
+
 SK_LANES_INLINE void sk_symmetric_inverse(const fl *a, fl *result)
 {
 #if SELKIE_DIM == 2
@@ -250,23 +279,48 @@ SK_LANES_INLINE fl sk_volume_change(const fl *d)
 
 /* --- Functions of b --- */
 
-/* V - 1 by its series E/2 - E^2/8 + E^3/16 - 5/128 E^4 in E = b - 1. Returns 0 where that does not reach. */
-SK_LANES_INLINE int sk_small_stretch(const fl *excess, fl *result)
+/* sum of c[n] a^n, n = 1 to `terms`. */
+SK_LANES_INLINE void sk_power_series(const fl *a, const float *c, int terms, fl *result)
 {
-    const float reach = 0.04f; /* the next term, 7/256 E^5, is then below 3e-9 */
-    if (sk_any(~(sk_row_norm(excess) < reach)))
-        return 0;
     fl sum[SK_SYMMETRIC];
     for (int n = 0; n < SK_SYMMETRIC; n++)
-        sum[n] = (-5.0f / 128.0f) * excess[n] + (sk_is_diagonal(n) ? 1.0f / 16.0f : 0.0f);
-    sk_symmetric_product(excess, sum, sum);
-    for (int n = 0; n < SK_SYMMETRIC; n++)
-        sum[n] -= sk_is_diagonal(n) ? 1.0f / 8.0f : 0.0f;
-    sk_symmetric_product(excess, sum, sum);
-    for (int n = 0; n < SK_SYMMETRIC; n++)
-        sum[n] += sk_is_diagonal(n) ? 0.5f : 0.0f;
-    sk_symmetric_product(excess, sum, result);
+        sum[n] = c[terms] * a[n] + (sk_is_diagonal(n) ? c[terms - 1] : 0.0f);
+    for (int power = terms - 2; power >= 1; power--) {
+        sk_symmetric_product(a, sum, sum);
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            sum[n] += sk_is_diagonal(n) ? c[power] : 0.0f;
+    }
+    sk_symmetric_product(a, sum, result);
+}
+
+/* Reach of series of four terms in E = b - 1: the next one of the root, 7/256 E^5, is then below 3e-9, that of the
+ * logarithm, E^5/10, below 1e-8. */
+#define SK_SMALL_EXCESS 0.04f
+
+SK_LANES_INLINE int sk_is_small(const fl *a, float reach)
+{
+    return !sk_any(~(sk_row_norm(a) < reach));
+}
+
+/* V - 1 by its series. Returns 0 where that does not reach. */
+SK_LANES_INLINE int sk_small_stretch(const fl *excess, fl *result)
+{
+    static const float c[] = {0.0f, 0.5f, -1.0f / 8.0f, 1.0f / 16.0f, -5.0f / 128.0f};
+    if (!sk_is_small(excess, SK_SMALL_EXCESS))
+        return 0;
+    sk_power_series(excess, c, 4, result);
     return 1;
+}
+
+/* V - 1 = exp(H) - 1 of Hencky's strain H: four terms for small strains (the next is below 3e-11), else eight. */
+SK_LANES_INLINE void sk_stretch_of_strain(const fl *strain, fl *result)
+{
+    static const float c[] = {0.0f,          1.0f,          1.0f / 2.0f,    1.0f / 6.0f,    1.0f / 24.0f,
+                              1.0f / 120.0f, 1.0f / 720.0f, 1.0f / 5040.0f, 1.0f / 40320.0f};
+    if (sk_is_small(strain, 0.02f))
+        sk_power_series(strain, c, 4, result);
+    else
+        sk_power_series(strain, c, 8, result);
 }
 
 /* V - 1, with V = sqrt(b): Newton's iteration Y <- (Y + Y^-1 b)/2 from (1 + b)/2, then V - 1 = (b - 1)(V + 1)^-1. */
@@ -299,25 +353,23 @@ SK_LANES_INLINE void sk_stretch(const fl *excess, fl *result)
 /* Hencky's strain log(b)/2. Returns 0 where the series does not reach. */
 SK_LANES_INLINE int sk_hencky(const fl *excess, fl *strain)
 {
+    static const float c[] = {0.0f, 0.5f, -0.25f, 1.0f / 6.0f, -0.125f};
     const float reach = 0.25f; /* X^9/9 is then below 1e-6 */
-    const float small = 0.02f; /* X^5/5 is then below 1e-9 */
+    if (sk_is_small(excess, SK_SMALL_EXCESS)) {
+        sk_power_series(excess, c, 4, strain);
+        return 1;
+    }
     fl x[SK_SYMMETRIC], square[SK_SYMMETRIC], sum[SK_SYMMETRIC];
     sk_divide_by_shifted(excess, excess, 2.0f, x);
-    const fl norm = sk_row_norm(x);
-    if (sk_any(~(norm < reach)))
+    if (!sk_is_small(x, reach))
         return 0;
     sk_symmetric_product(x, x, square);
-    if (sk_any(norm > small)) {
-        for (int n = 0; n < SK_SYMMETRIC; n++)
-            sum[n] = square[n] * (1.0f / 7.0f) + (sk_is_diagonal(n) ? 0.2f : 0.0f);
-        sk_symmetric_product(square, sum, sum);
-        for (int n = 0; n < SK_SYMMETRIC; n++)
-            sum[n] += sk_is_diagonal(n) ? 1.0f / 3.0f : 0.0f;
-        sk_symmetric_product(square, sum, sum);
-    } else {
-        for (int n = 0; n < SK_SYMMETRIC; n++)
-            sum[n] = (1.0f / 3.0f) * square[n];
-    }
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        sum[n] = square[n] * (1.0f / 7.0f) + (sk_is_diagonal(n) ? 0.2f : 0.0f);
+    sk_symmetric_product(square, sum, sum);
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        sum[n] += sk_is_diagonal(n) ? 1.0f / 3.0f : 0.0f;
+    sk_symmetric_product(square, sum, sum);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         sum[n] += sk_is_diagonal(n) ? 1.0f : 0.0f;
     sk_symmetric_product(x, sum, strain);
@@ -443,21 +495,17 @@ SK_LANES_INLINE void sk_lanes_corotated(const sk_elastic_material *material, con
             group->stress[n] += pressure;
 }
 
-/* Equivalent stress and speed of waves. */
-SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, const fl *excess, sk_elastic_group *group)
+/* Equivalent stress and speed of waves. `stretch2` is at least the square of the largest stretch, and 1. */
+SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, fl stretch2, sk_elastic_group *group)
 {
-    fl shape[SK_SYMMETRIC], b[SK_SYMMETRIC];
+    fl shape[SK_SYMMETRIC];
     const fl mean = sk_trace(group->stress) * (1.0f / SELKIE_DIM);
-    for (int n = 0; n < SK_SYMMETRIC; n++) {
+    for (int n = 0; n < SK_SYMMETRIC; n++)
         shape[n] = sk_is_diagonal(n) ? group->stress[n] - mean : group->stress[n];
-        b[n] = sk_is_diagonal(n) ? 1.0f + excess[n] : excess[n];
-    }
     group->equivalent = fl_sqrt(1.5f * sk_squares(shape));
-    group->wave_speed = fl_splat(material->wave_speed);
-    if (material->law == SK_ELASTIC_HENCKY)
-        return;
-    const fl square = sk_larger(sk_row_norm(b), fl_splat(1.0f));
-    group->wave_speed *= fl_sqrt(material->law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square);
+    group->wave_square = fl_splat(material->wave_speed * material->wave_speed);
+    if (material->law != SK_ELASTIC_HENCKY)
+        group->wave_square *= material->law == SK_ELASTIC_SQUARED ? stretch2 * (1.5f * stretch2 - 0.5f) : stretch2;
 }
 
 /* Plastic flow in a time dt (s), then stress. Returns 0, and changes nothing, if a point needs the kernels. */
@@ -471,26 +519,38 @@ SK_LANES_INLINE int sk_lanes_law(const sk_elastic_material *material, float dt, 
     group->work = fl_splat(0.0f);
     if ((plastic || material->law == SK_ELASTIC_HENCKY) && !sk_hencky(excess, strain))
         return 0;
-    if (plastic && sk_lanes_flow(material, dt, strain, group))
-        sk_excess(group->deformation, excess);
+    const int flowed = plastic && sk_lanes_flow(material, dt, strain, group);
 
     if (material->law == SK_ELASTIC_HENCKY) {
         sk_lanes_quadratic(material, strain, group);
-    } else if (material->law == SK_ELASTIC_SQUARED) {
+        sk_lanes_measure(material, fl_splat(1.0f), group);
+        return 1;
+    }
+    if (material->law == SK_ELASTIC_SQUARED) {
+        if (flowed)
+            sk_excess(group->deformation, excess);
         for (int n = 0; n < SK_SYMMETRIC; n++)
             strain[n] = 0.5f * excess[n];
         sk_lanes_quadratic(material, strain, group);
         sk_lanes_multiply(excess, group);
-    } else {
-        sk_stretch(excess, strain);
-        if (material->law == SK_ELASTIC_COROTATED)
-            sk_lanes_corotated(material, strain, group);
-        else {
-            sk_lanes_quadratic(material, strain, group);
-            sk_lanes_multiply(strain, group);
-        }
+        sk_lanes_measure(material, 1.0f + sk_largest_bound(excess), group);
+        return 1;
     }
-    sk_lanes_measure(material, excess, group);
+
+    /* Laws of V - 1. */
+    fl stretch[SK_SYMMETRIC];
+    if (plastic)
+        sk_stretch_of_strain(strain, stretch);
+    else
+        sk_stretch(excess, stretch);
+    if (material->law == SK_ELASTIC_COROTATED)
+        sk_lanes_corotated(material, stretch, group);
+    else {
+        sk_lanes_quadratic(material, stretch, group);
+        sk_lanes_multiply(stretch, group);
+    }
+    const fl largest = 1.0f + sk_largest_bound(stretch);
+    sk_lanes_measure(material, largest * largest, group);
     return 1;
 }
 

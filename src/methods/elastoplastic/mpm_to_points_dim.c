@@ -18,7 +18,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ROWS = SK_MPM_NODES / 3 }; /* of three nodes along x */
+enum {
+    ROWS = SK_MPM_NODES / 3, /* of three nodes along x */
+    WIDE_COST = 10           /* points of several cells lie apart in memory */
+};
 
 /* Velocities of a tile by component. The last row may be read beyond its end. */
 typedef struct velocity_tile {
@@ -186,10 +189,11 @@ INLINE fl take_wide(const fl *nodes, const sk_mpm_axis axes[SELKIE_DIM], fl grad
 /* --- Groups --- */
 
 /* The splines of a group, with the factors of gradients and of affine slopes. */
-INLINE void take_axes(const sk_mpm_taking *taking, const fl centre[3], const fl *position, sk_mpm_axis axes[SELKIE_DIM])
+INLINE void take_axes(const sk_mpm_taking *taking, const sk_lane_place *place, const fl *position,
+                      sk_mpm_axis axes[SELKIE_DIM])
 {
     const float factor = 4.0f * taking->per_cell, time = taking->moving.dt * taking->per_cell;
-    sk_mpm_axes(taking->grid, centre, position, axes);
+    sk_mpm_axes(place, position, axes);
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int n = 0; n < 2; n++) {
             axes[d].rise[n] *= time;
@@ -223,17 +227,16 @@ static void take_cell(take_frame *frame, int cell)
     const sk_mpm_taking *taking = frame->taking;
     const uint32_t *start = taking->grid->cell_start + (size_t)(frame->block - 1) * SK_BLOCK_CELLS + cell;
     const int first = sk_mpm_first_node(cell);
-    fl centre[3];
     sk_lane_move_sums sums = frame->lane_sums;
-    sk_mpm_centres(taking->grid, frame->block, cell, 0, centre);
-    const sk_lane_homes home = {centre, sk_lane_numbers() * 0 + cell};
+    const sk_lane_place place = sk_place_lanes(taking->grid, frame->block, cell, 0);
+    const sk_lane_homes home = {&place, sk_lane_numbers() * 0 + cell};
     for (uint32_t p = start[0]; p < start[1]; p += SK_LANES) {
         const sk_point_rows rows = sk_point_rows_of(p, start[1]);
         fl cross[ROWS], affine[SK_MPM_MATRIX], gradient[SK_MPM_MATRIX];
         sk_mpm_axis axes[SELKIE_DIM];
         sk_lane_records records;
         sk_load_records(taking->points.records, &rows, &records);
-        take_axes(taking, centre, records.column, axes);
+        take_axes(taking, &place, records.column, axes);
         sk_mpm_cross(axes, cross);
         sk_mpm_fetch(&taking->points, taking->points.now.deformation, rows.at[0]);
 
@@ -250,8 +253,8 @@ static void take_cell(take_frame *frame, int cell)
 }
 
 /* Point n of each of the cells from `cell` on. */
-INLINE void take_wide_group(take_frame *frame, const wide_nodes *nodes, const fl centre[3], int cell, uint32_t n,
-                            sk_lane_kind kind, sk_lane_move_sums *sums)
+INLINE void take_wide_group(take_frame *frame, const wide_nodes *nodes, const sk_lane_place *place, int cell,
+                            uint32_t n, sk_lane_kind kind, sk_lane_move_sums *sums)
 {
     const sk_mpm_taking *taking = frame->taking;
     const uint32_t *start = taking->grid->cell_start + (size_t)(frame->block - 1) * SK_BLOCK_CELLS + cell;
@@ -260,12 +263,12 @@ INLINE void take_wide_group(take_frame *frame, const wide_nodes *nodes, const fl
     sk_mpm_axis axes[SELKIE_DIM];
     sk_lane_records records;
     sk_load_records(taking->points.records, &rows, &records);
-    take_axes(taking, centre, records.column, axes);
+    take_axes(taking, place, records.column, axes);
 #pragma GCC unroll 1
     for (int c = 0; c < SELKIE_DIM; c++)
         records.column[3 + c] = take_wide(nodes[c], axes, gradient + SELKIE_DIM * c, affine + SELKIE_DIM * c);
     store_group(&taking->points, &rows, kind, gradient, affine);
-    const sk_lane_homes home = {centre, sk_lane_numbers() + cell};
+    const sk_lane_homes home = {place, sk_lane_numbers() + cell};
     sk_move_group(&taking->moving, frame->block, &rows, kind, &home, &records, taking->points.records, sums,
                   &frame->sums);
 }
@@ -274,14 +277,13 @@ static void take_cells(take_frame *frame, int cell, const sk_mpm_wide *lanes)
 {
     wide_nodes nodes[SELKIE_DIM];
     sk_lane_move_sums sums = frame->lane_sums;
-    fl centre[3];
-    sk_mpm_centres(frame->taking->grid, frame->block, cell, 1, centre);
+    const sk_lane_place place = sk_place_lanes(frame->taking->grid, frame->block, cell, 1);
     for (int c = 0; c < SELKIE_DIM; c++)
         load_wide_nodes(frame->tile.component[c] + sk_mpm_first_node(cell), nodes[c]);
     for (uint32_t n = 0; n < lanes->least; n++)
-        take_wide_group(frame, (const wide_nodes *)nodes, centre, cell, n, SK_LANES_FULL, &sums);
+        take_wide_group(frame, (const wide_nodes *)nodes, &place, cell, n, SK_LANES_FULL, &sums);
     for (uint32_t n = lanes->least; n < lanes->most; n++)
-        take_wide_group(frame, (const wide_nodes *)nodes, centre, cell, n, SK_LANES_PART, &sums);
+        take_wide_group(frame, (const wide_nodes *)nodes, &place, cell, n, SK_LANES_PART, &sums);
     frame->lane_sums = sums;
 }
 
@@ -294,7 +296,7 @@ static void take_block(const sk_mpm_taking *taking, sk_step *step, int block)
         sk_mpm_wide lanes;
         if (start[cell] == start[cell + SK_LANES])
             continue;
-        if (sk_mpm_is_wide(start + cell, &lanes)) {
+        if (sk_mpm_is_wide(start + cell, WIDE_COST, &lanes)) {
             take_cells(&frame, cell, &lanes);
             continue;
         }

@@ -123,39 +123,52 @@ SK_LANES_INLINE f4 sk_lane_sums(fl a, fl b, fl c, fl d)
 #endif
 }
 
+#if SK_LANES_COUNT == 8
+/* sk_transpose of the first and of the last four lanes. */
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    const fl a = __builtin_shufflevector(r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const fl b = __builtin_shufflevector(r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const fl c = __builtin_shufflevector(r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const fl d = __builtin_shufflevector(r[2], r[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+    r[1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+#else
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    sk_transpose(r);
+}
+#endif
+
 /* Columns `first` to `first` + 3 of rows of `width` floats. */
 SK_LANES_INLINE void sk_load_columns(const float *from, int width, int first, const sk_point_rows *rows, fl columns[4])
 {
-    f4 part[SK_LANES / 4][4];
-    for (int l = 0; l < SK_LANES; l++)
-        part[l / 4][l % 4] = f4_load(from + rows->at[l] * (size_t)width + first);
-    for (int n = 0; n < SK_LANES / 4; n++)
-        sk_transpose(part[n]);
-    for (int c = 0; c < 4; c++)
+    for (int l = 0; l < 4; l++) {
+        const f4 low = f4_load(from + rows->at[l] * (size_t)width + first);
 #if SK_LANES_COUNT == 8
-        columns[c] = fl_join(part[0][c], part[1][c]);
+        columns[l] = fl_join(low, f4_load(from + rows->at[l + 4] * (size_t)width + first));
 #else
-        columns[c] = part[0][c];
+        columns[l] = low;
 #endif
+    }
+    sk_transpose_halves(columns);
 }
 
 SK_LANES_INLINE void sk_store_columns(float *to, int width, int first, const sk_point_rows *rows, sk_lane_kind kind,
                                       const fl columns[4])
 {
-    f4 part[SK_LANES / 4][4];
-    for (int c = 0; c < 4; c++) {
-#if SK_LANES_COUNT == 8
-        part[0][c] = fl_low(columns[c]);
-        part[SK_LANES / 4 - 1][c] = fl_high(columns[c]);
-#else
-        part[0][c] = columns[c];
-#endif
-    }
-    for (int n = 0; n < SK_LANES / 4; n++)
-        sk_transpose(part[n]);
+    fl part[4] = {columns[0], columns[1], columns[2], columns[3]};
+    sk_transpose_halves(part);
     for (int l = 0; l < SK_LANES; l++)
         if (sk_lane_stores(rows, kind, l))
-            f4_store(to + rows->at[l] * (size_t)width + first, part[l / 4][l % 4]);
+#if SK_LANES_COUNT == 8
+            f4_store(to + rows->at[l] * (size_t)width + first, l < 4 ? fl_low(part[l % 4]) : fl_high(part[l % 4]));
+#else
+            f4_store(to + rows->at[l] * (size_t)width + first, part[l]);
+#endif
 }
 
 SK_LANES_INLINE fl sk_load_column(const float *from, int width, int column, const sk_point_rows *rows)
@@ -267,9 +280,35 @@ static __attribute__((noinline, unused)) void sk_note_new_cells(const sk_point_m
             moving->step->grid.cell_keys[rows->at[l]] = (uint16_t)keys[l];
 }
 
-/* Cells of a group before its move. `centre` (cells) is NULL if they are not the same along an axis, or neighbours. */
+/* Cells of the lanes on the grid. */
+typedef struct sk_lane_place {
+    fl centre[3];             /* of the cells, in cells from the grid's corner */
+    float corner[3], inverse; /* m, 1/m  of the grid: its corner, 1 over its cell size */
+} sk_lane_place;
+
+/* Cell `cell` of a block for all lanes, or, if `is_wide`, that cell and those that follow it along x. */
+SK_LANES_INLINE sk_lane_place sk_place_lanes(const sk_grid *grid, int block, int cell, int is_wide)
+{
+    sk_lane_place place = {.inverse = (float)(1.0 / grid->cell_size)};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = grid->coordinates[block][d] * SK_BLOCK_N + (cell >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK);
+        place.centre[d] = fl_splat((float)at + 0.5f);
+        place.corner[d] = (float)grid->corner[d];
+    }
+    if (is_wide)
+        place.centre[0] += __builtin_convertvector(sk_lane_numbers(), fl);
+    return place;
+}
+
+/* Offsets (cells) of positions from the centres of their cells, along an axis. */
+SK_LANES_INLINE fl sk_lane_offset(const sk_lane_place *place, int d, fl position)
+{
+    return (position - place->corner[d]) * place->inverse - place->centre[d];
+}
+
+/* Cells of a group before its move. `place` is NULL if they are neither the same nor neighbours. */
 typedef struct sk_lane_homes {
-    const fl *centre;
+    const sk_lane_place *place;
     sk_lane_mask cell; /* in the block */
 } sk_lane_homes;
 
@@ -277,12 +316,11 @@ SK_LANES_INLINE void sk_note_cells(const sk_point_moving *moving, int block, con
                                    sk_lane_kind kind, const sk_lane_homes *home, const fl *position)
 {
     typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_LANES_COUNT)));
-    const sk_grid *grid = &moving->step->grid;
-    const float inverse = (float)(1.0 / grid->cell_size);
+    uint16_t *to = moving->step->grid.cell_keys;
     sk_lane_mask stays = rows->busy;
-    for (int d = 0; d < SELKIE_DIM && home->centre; d++)
-        stays &= sk_absolute((position[d] - (float)grid->corner[d]) * inverse - home->centre[d]) < 0.5f;
-    if (!home->centre || sk_any(~stays)) {
+    for (int d = 0; d < SELKIE_DIM && home->place; d++)
+        stays &= sk_absolute(sk_lane_offset(home->place, d, position[d])) < 0.5f;
+    if (!home->place || sk_any(~stays)) {
         sk_note_new_cells(moving, block, rows, home->cell, position);
         return;
     }
@@ -290,10 +328,10 @@ SK_LANES_INLINE void sk_note_cells(const sk_point_moving *moving, int block, con
     /* Most groups stay in their cells. */
     const key_lanes keys = __builtin_convertvector(home->cell, key_lanes);
     if (kind == SK_LANES_ADJOIN)
-        memcpy(grid->cell_keys + rows->at[0], &keys, sizeof keys);
+        memcpy(to + rows->at[0], &keys, sizeof keys);
     else
         for (int l = 0; l < SK_LANES; l++)
-            grid->cell_keys[rows->at[l]] = keys[l];
+            to[rows->at[l]] = keys[l];
 }
 
 /* sk_move_point of a group of a block, whose records have their new velocities: stores them in `points`. `home` is

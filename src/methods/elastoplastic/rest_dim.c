@@ -396,7 +396,7 @@ INLINE void store_elastic(const sk_rest_shape *rest, const group_place *at, cons
 /* Sums of a brick, a point in each lane, and those of points that took the kernels. */
 typedef struct lane_sums {
     sk_lane_doubles energy, work, volume;
-    fl wave_speed;
+    fl wave_square;
     sk_rest_sums single;
 } lane_sums;
 
@@ -407,7 +407,7 @@ INLINE void add_sums(const sk_elastic_group *group, fl determinant, lane_bits bo
     sums->energy += sk_doubles(sk_choose(busy, group->energy, zero));
     sums->work += sk_doubles(sk_choose(busy, group->work, zero));
     sums->volume += sk_doubles(sk_choose(busy, determinant, zero));
-    sums->wave_speed = sk_larger(sk_choose(busy, group->wave_speed, zero), sums->wave_speed);
+    sums->wave_square = sk_larger(sk_choose(busy, group->wave_square, zero), sums->wave_square);
 }
 
 static sk_rest_sums total_of(const lane_sums *sums)
@@ -415,7 +415,7 @@ static sk_rest_sums total_of(const lane_sums *sums)
     return (sk_rest_sums){.energy = sums->single.energy + sk_lane_sum(sums->energy),
                           .work = sums->single.work + sk_lane_sum(sums->work),
                           .volume = sums->single.volume + sk_lane_sum(sums->volume),
-                          .wave_speed = fmaxf(sums->single.wave_speed, sk_lane_most(sums->wave_speed))};
+                          .wave_speed = fmaxf(sums->single.wave_speed, sqrtf(sk_lane_most(sums->wave_square)))};
 }
 
 /* Points of a group that need the kernels: several materials, or beyond the reach of the lanes. */

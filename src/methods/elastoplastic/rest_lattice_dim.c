@@ -213,11 +213,9 @@ static float *attribute(const sk_step *step, const char *name)
     return found ? (float *)(void *)found->data : NULL;
 }
 
-selkie_code SK_DIM(sk_rest_begin)(sk_step *step, sk_rest_sums **sums, selkie_error *error)
+/* Positions, and after a start state and flow. */
+static selkie_code fill_sites(sk_step *step, sk_rest_shape *rest, selkie_error *error)
 {
-    sk_rest_shape *rest = sk_rest_shape_of(step);
-    if (!rest->is_laid)
-        SK_TRY(SK_DIM(sk_rest_lay)(step, error));
     const sk_particle *records = step->particles.records;
     if (!rest->is_current)
         sk_lagging_settle(step, &rest->own);
@@ -242,6 +240,16 @@ selkie_code SK_DIM(sk_rest_begin)(sk_step *step, sk_rest_sums **sums, selkie_err
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%lld points were added: discretization \"rest_shape\" keeps the points of the start",
                        (long long)strangers);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_rest_begin)(sk_step *step, sk_rest_sums **sums, selkie_error *error)
+{
+    sk_rest_shape *rest = sk_rest_shape_of(step);
+    if (!rest->is_laid)
+        SK_TRY(SK_DIM(sk_rest_lay)(step, error));
+    if (!rest->is_current || rest->placed_at != step->particles.moves || !rest->placed_at)
+        SK_TRY(fill_sites(step, rest, error));
     return sk_step_scratch(step, (size_t)rest->brick_count * sizeof **sums, "stress", (void **)sums, error);
 }
 

@@ -196,6 +196,13 @@ static void keep_state(const move_frame *frame, size_t site, size_t p)
         frame->flow[SK_REST_MATRIX * p + (size_t)n] = rest->flow[sk_rest_at(SK_REST_MATRIX, n, site)];
 }
 
+/* The new position of a point at its site, for the next step. */
+static void place_point(const move_frame *frame, size_t site, const float position[3])
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        frame->rest->position[sk_rest_at(SELKIE_DIM, d, site)] = position[d];
+}
+
 /* Adds a velocity to the drift of a block. */
 static void add_drift(const move_frame *frame, const float velocity[3], double drift[4])
 {
@@ -227,6 +234,7 @@ static void move_block(const move_frame *frame, int block)
         sk_move_point(&frame->moving, clearance, record, &sums);
         if (frame->moving.lists)
             sk_note_cell(&frame->moving, block, p, -1, record->position);
+        place_point(frame, site, record->position);
         add_drift(frame, record->velocity, drift);
     }
     frame->moving.sums[block] = sums;
@@ -241,15 +249,12 @@ typedef struct lane_drift {
 } lane_drift;
 
 /* Velocities of a group after forces; values of the sites back to the particles. */
-static inline void kick_group(const move_frame *frame, const sk_point_rows *rows, sk_lane_records *records,
-                              lane_drift *drift)
+static inline void kick_group(const move_frame *frame, const sk_point_rows *rows, const size_t site[SK_LANES],
+                              sk_lane_records *records, lane_drift *drift)
 {
     const sk_point_kick *kick = &frame->kick;
-    const sk_lane_mask busy = rows->busy, ids = (sk_lane_mask)records->column[6];
+    const sk_lane_mask busy = rows->busy;
     f4 square = fl_splat(0.0f);
-    size_t site[SK_LANES];
-    for (int l = 0; l < SK_LANES; l++)
-        site[l] = frame->rest->place[(uint32_t)ids[l]];
     for (int l = 0; l < SK_LANES; l++)
         if (rows->points >> l & 1)
             keep_state(frame, site[l], rows->at[l]);
@@ -266,9 +271,25 @@ static inline void kick_group(const move_frame *frame, const sk_point_rows *rows
     drift->fastest2 = sk_larger(square, drift->fastest2);
 }
 
+/* The cells of a group from p on: that of its first point, if it has them all. `cell` is that of an earlier point, with
+ * its place. */
+static inline sk_lane_homes find_homes(const sk_grid *grid, int block, const uint32_t *start, uint32_t p,
+                                       const sk_lane_records *group, int *cell, sk_lane_place *place)
+{
+    const int before = *cell;
+    while (start[*cell + 1] <= p)
+        ++*cell;
+    if (*cell != before)
+        *place = sk_place_lanes(grid, block, *cell, 0);
+    if (p + SK_LANES > start[*cell + 1])
+        return (sk_lane_homes){NULL, sk_cells_in_block(grid, block, group->column)};
+    return (sk_lane_homes){place, sk_lane_numbers() * 0 + *cell};
+}
+
 static void move_block_in_lanes(const move_frame *frame, int block)
 {
-    const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const sk_grid *grid = &frame->step->grid;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     sk_particle *records = frame->step->particles.records;
     sk_point_move_sums sums = {0};
     sk_lane_move_sums lane_sums = {0};
@@ -277,14 +298,24 @@ static void move_block_in_lanes(const move_frame *frame, int block)
         move_block(frame, block);
         return;
     }
+    int cell = 0;
+    sk_lane_place place = sk_place_lanes(grid, block, 0, 0);
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_LANES) {
         const sk_point_rows rows = sk_point_rows_of(p, start[SK_BLOCK_CELLS]);
         sk_lane_records group;
+        size_t site[SK_LANES];
         sk_load_records(records, &rows, &group);
-        kick_group(frame, &rows, &group, &drift);
-        const sk_lane_homes home = {NULL, sk_cells_in_block(&frame->step->grid, block, group.column)};
+        for (int l = 0; l < SK_LANES; l++)
+            site[l] = frame->rest->place[records[rows.at[l]].id];
+        kick_group(frame, &rows, site, &group, &drift);
+        const sk_lane_homes home = find_homes(grid, block, start, p, &group, &cell, &place);
         sk_move_group(&frame->moving, block, &rows, SK_LANES_ADJOIN, &home, &group, records, &lane_sums, &sums);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int l = 0; l < SK_LANES; l++)
+                frame->rest->position[sk_rest_at(SELKIE_DIM, d, site[l])] = group.column[d][l];
     }
+
+    /* Sums. */
     sk_add_lane_sums(&lane_sums, &sums);
     frame->moving.sums[block] = sums;
     for (int d = 0; d < 3; d++)
@@ -340,7 +371,9 @@ static selkie_code move_points(sk_step *step, void (*move)(const move_frame *fra
     }
     rest->reach_left -= 2.0 * sqrt(square) * step->dt;
     memcpy(rest->mean, mean, sizeof mean);
-    return sk_end_moving(step, &frame.moving, error);
+    const selkie_code code = sk_end_moving(step, &frame.moving, error);
+    rest->placed_at = step->particles.moves;
+    return code;
 }
 
 selkie_code SK_DIM(sk_rest_move)(sk_step *step, selkie_error *error)

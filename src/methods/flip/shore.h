@@ -4,7 +4,7 @@
  * and another cell without liquid. Such a face would fall freely in every step, although its particles rest on the
  * liquid below, and the particles would keep that velocity. So it changes like the faces of the liquid beside it: by
  * the mean of their pressure gradients (shore_plain.h). A velocity from the liquid would lose the gradient, and with it
- * angular momentum. For files compiled per dimension.
+ * angular momentum. Gravity alone brings it nearer to the liquid's velocity. For files compiled per dimension.
  */
 #ifndef SK_METHODS_FLIP_SHORE_H
 #define SK_METHODS_FLIP_SHORE_H

@@ -34,6 +34,7 @@ typedef struct viscous_fields {
     float strength;             /* viscosity x time / cell size^2, if there is one viscosity */
     float *own_log, *log;       /* its logarithm a cell, from the cell's particles and smoothed; NULL = one viscosity */
     float (*share)[SK_CORNERS]; /* liquid's share of each sub-cell */
+    uint8_t *filled; /* 1 = all sub-cells are full of liquid and no lower face is closed, 2 = all are empty */
     float *mass[3], *normal, *bulk, *shear[3], *velocity[3];
     uint8_t *fixed[3];
     uint8_t *solved[3], *carried[3]; /* faces that stress acted on; faces that followed them */
@@ -64,14 +65,10 @@ static unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
 }
 
 /* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
-static void measure_cell(const sk_step *step, sk_plain_cell cell, float share[SK_CORNERS])
+static void measure_cell(const sk_step *step, sk_plain_cell cell, int cut, float share[SK_CORNERS])
 {
     const sk_grid *grid = &step->grid;
     const float *depth = grid->fields[SK_FIELD_DEPTH], own = depth[sk_plain_index(cell)];
-    const int cut = step->solids.obstacle_count > 0 && step->solids.block_slot[cell.slot];
-    memset(share, 0, SK_CORNERS * sizeof *share);
-    if (is_solid(grid, cell))
-        return;
     const unsigned occupied = occupied_sub_cells(step, cell);
     for (int n = 0; n < SK_CORNERS; n++) {
         float below[SK_CORNERS], outside[SK_CORNERS];
@@ -88,6 +85,120 @@ static void measure_cell(const sk_step *step, sk_plain_cell cell, float share[SK
         if (cut)
             share[n] *= sk_viscous_sub_share(sk_viscous_sub_value(outside));
     }
+}
+
+/* --- Cells full of liquid, and empty ones --- */
+
+/* A block's values and those of the cells around it. */
+enum { TILE_N = SK_BLOCK_N + 2, TILE_NZ = SELKIE_DIM == 3 ? TILE_N : 1, TILE_VALUES = TILE_N * TILE_N * TILE_NZ };
+
+/* Least and largest value of the cells around each cell of a block. */
+typedef struct value_range {
+    float least[SK_BLOCK_CELLS], most[SK_BLOCK_CELLS];
+} value_range;
+
+static inline float lesser(float a, float b)
+{
+    return a < b ? a : b;
+}
+
+static inline float greater(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+/* Depths below the surface, of which solid cells have none; among the least also distances from obstacles. `count`
+ * cells in a row from `cell` on. */
+static void load_depths(const sk_step *step, sk_plain_cell cell, int count, int cut, float *least, float *most)
+{
+    const sk_grid *grid = &step->grid;
+    const float *depth = grid->fields[SK_FIELD_DEPTH] + sk_plain_index(cell);
+    const float *outside = cut ? step->solids.distance + sk_plain_solid_index(&step->solids, cell) : NULL;
+    const uint8_t *kind = grid->kinds + sk_plain_index(cell);
+    for (int i = 0; i < count; i++) {
+        const int solid = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+        least[i] = lesser(solid ? 1.0f : depth[i], outside ? outside[i] : 1.0f);
+        most[i] = solid ? -1.0f : depth[i];
+    }
+}
+
+/* The same for a block and the cells around it. */
+static void load_depth_tiles(const sk_step *step, int block, int cut, float *least, float *most)
+{
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++, least += TILE_N, most += TILE_N)
+            for (int part = 0; part < 3; part++) {
+                const int first = part == 0 ? -1 : part == 1 ? 0 : SK_BLOCK_N;
+                const sk_plain_cell cell =
+                    sk_plain_beside(&step->grid, (sk_plain_cell){block, 0}, (const int[3]){first, j, k});
+                load_depths(step, cell, part == 1 ? SK_BLOCK_N : 1, cut, least + first + 1, most + first + 1);
+            }
+}
+
+/* Ranges over the 3^dim cells around each cell, an axis at a time, in place. */
+static void find_ranges(float *least, float *most, value_range *range)
+{
+    static const int stride[3] = {1, TILE_N, TILE_N * TILE_N};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int n = 0; n + 2 * stride[d] < TILE_VALUES; n++) {
+            least[n] = lesser(least[n], lesser(least[n + stride[d]], least[n + 2 * stride[d]]));
+            most[n] = greater(most[n], greater(most[n + stride[d]], most[n + 2 * stride[d]]));
+        }
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        const int row = TILE_N * (sk_plain_along(c, 1) + (SELKIE_DIM == 3 ? TILE_N * sk_plain_along(c, 2) : 0));
+        memcpy(range->least + c, least + row, SK_BLOCK_N * sizeof(float));
+        memcpy(range->most + c, most + row, SK_BLOCK_N * sizeof(float));
+    }
+}
+
+/* Faces are closed by fraction 0. Bits by axis. */
+static int closed_faces(const sk_step *step, sk_plain_cell cell)
+{
+    int closed = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        closed |= (open_fraction_at(step, cell, d) == 0.0f) << d;
+    return closed;
+}
+
+/* Shares of the sub-cells of a block. Interpolated values lie between those of the cells around: most cells are full
+ * or empty by their range. */
+static void measure_block(const sk_step *step, const viscous_fields *f, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const int cut = step->solids.obstacle_count > 0 && step->solids.block_slot[block];
+    const float far = 0.251f; /* cells; a sub-cell that far from the surface is full or empty */
+    float least[TILE_VALUES], most[TILE_VALUES];
+    value_range range;
+    load_depth_tiles(step, block, cut, least, most);
+    find_ranges(least, most, &range);
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t here = sk_plain_index(cell);
+        float *share = f->share[here];
+        uint32_t first, last;
+        sk_plain_particles(grid, cell, &first, &last);
+        const int empty = is_solid(grid, cell) || (first == last && range.most[cell.local] < -far);
+        const int full = !empty && range.least[cell.local] > far;
+        f->filled[here] = (uint8_t)(empty ? 2 : full && !closed_faces(step, cell));
+        if (empty || full)
+            for (int n = 0; n < SK_CORNERS; n++)
+                share[n] = full ? 1.0f : 0.0f;
+        else
+            measure_cell(step, cell, cut, share);
+    }
+}
+
+/* What is common to a cell and those before it along all axes. */
+static int filled_around(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell)
+{
+    int common = f->filled[sk_plain_index(cell)];
+    for (int n = 1; n < SK_CORNERS && common; n++) {
+        int offset[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            offset[d] = n >> d & 1 ? -1 : 0;
+        common &= f->filled[sk_plain_index(sk_plain_beside(grid, cell, offset))];
+    }
+    return common;
 }
 
 /* The mean of the sub-cells around the lower face (axes has one bit) or edge (two bits) of a cell, or in it (none). */
@@ -262,13 +373,36 @@ static float strength_at(const viscous_fields *f, const sk_grid *grid, sk_plain_
     return count ? expf(sum / (float)count) : 0.0f;
 }
 
+/* Weights of a cell inside liquid of one density and viscosity (share 1), or where there is none (share 0). */
+static void weigh_simply(const sk_step *step, const viscous_fields *f, sk_plain_cell cell, float share)
+{
+    const size_t here = sk_plain_index(cell);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d][here];
+        const int fixed = is_closed(step, cell, d);
+        f->fixed[d][here] = (uint8_t)fixed;
+        f->velocity[d][here] = fixed ? solid_velocity_at(step, cell, d) : velocity;
+        f->mass[d][here] = fixed || velocity != velocity ? 0.0f : share;
+    }
+    f->normal[here] = f->strength * share;
+    f->bulk[here] = bulk_share * f->normal[here];
+    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++)
+        f->shear[edge][here] = f->strength * share;
+}
+
 /* Weights and velocities of a block. */
 static void weigh_block(const sk_step *step, const viscous_fields *f, int block)
 {
     const sk_grid *grid = &step->grid;
+    const int one_liquid = !f->log && !step->relative_density;
     SK_PLAIN_EACH_CELL(cell, block)
     {
         const size_t here = sk_plain_index(cell);
+        const int filled = filled_around(f, grid, cell);
+        if (filled == 2 || (filled == 1 && one_liquid)) {
+            weigh_simply(step, f, cell, filled == 1 ? 1.0f : 0.0f);
+            continue;
+        }
         float density = 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
@@ -365,6 +499,8 @@ static selkie_code take_fields(sk_step *step, viscous_fields *f, selkie_error *e
     }
     SK_TRY(sk_step_scratch(step, values * sizeof *f->share, "viscosity", (void **)&f->share, error));
     memset(f->share, 0, SK_BLOCK_CELLS * sizeof *f->share);
+    SK_TRY(sk_step_scratch(step, values, "viscosity", (void **)&f->filled, error));
+    memset(f->filled, 2, SK_BLOCK_CELLS);
     return SELKIE_OK;
 }
 
@@ -380,8 +516,7 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
     /* Shares of the sub-cells, then the weights, which read those of the cells around. */
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < grid->block_count; b++)
-        SK_PLAIN_EACH_CELL(cell, b)
-    measure_cell(step, cell, f.share[sk_plain_index(cell)]);
+        measure_block(step, &f, b);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < grid->block_count; b++)
         weigh_block(step, &f, b);

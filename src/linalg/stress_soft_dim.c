@@ -1,0 +1,271 @@
+/* Conjugate gradients for a soft system of stresses: one whose rows have not much more stress than mass.
+ *
+ * Such a system needs no coarse levels. With A = D + L + U, the preconditioner is a symmetric Gauss-Seidel sweep over
+ * the colours, (D + L) D^-1 (D + U). Eisenstat's form (SIAM J. Sci. Stat. Comput. 2, 1981) keeps s = (D + L)^-1 r in
+ * place of the residual r. For a direction p, with w = (D + U)^-1 D p,
+ *
+ *   (D + L)^-1 A w = w + v,   v = (D + L)^-1 D (p - w),
+ *
+ * so an iteration takes two triangular solves, as much work as one sweep, and no product with A.
+ *
+ * Vectors are in single precision. The caller finds the true residual in double precision, and starts again. */
+#include <math.h>
+
+#include "linalg/stress_sweeps.h"
+
+/* Neighbours of a row: bit 0 = of its own component, bit 1 + n = of the other component number n. */
+enum { SET_OWN = 1, SET_ALL = (2 << SK_STRESS_ACROSS) - 1 };
+
+static inline __attribute__((always_inline)) int is_in_set(int set, int m)
+{
+    const int own = m < 2 || (m - 2) % SK_STRESS_OTHER < 2;
+    return own ? set & SET_OWN : set >> (1 + (m - 2) / SK_STRESS_OTHER) & 1;
+}
+
+/* The neighbours of colour k that come before it in the order of the colours: of other components those of lower axes.
+ */
+static inline __attribute__((always_inline)) int set_before(int k)
+{
+    return (k & 1 ? SET_OWN : 0) | (k / 2 > 0 ? 2 : 0) | (k / 2 > 1 ? 4 : 0);
+}
+
+/* Solves rows of a triangle: out = in - less - inverse x sum of the set's neighbours in `out`. The lower triangle has
+ * something to take off. */
+typedef struct triangle {
+    const sk_stress_level *level;
+    const float *in, *less;
+    float *out;
+    int lower;
+} triangle;
+
+static inline __attribute__((always_inline)) lanes lanes_at(const float *values, int32_t i)
+{
+    return *(const lanes *)(const void *)(values + i);
+}
+
+static inline __attribute__((always_inline)) void solve_groups(const triangle *t, const colour_rows *rows, share mine,
+                                                               int across_x, int odd, int set, int lower)
+{
+    const float inverse = 1.0f / rows->diagonal, *in = t->in, *less = t->less;
+    float *out = t->out, shared[SK_STRESS_NEIGHBOURS];
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        shared[m] = inverse * rows->shared[m];
+    for (int32_t i = mine.first; i < mine.last; i += SK_STRESS_GROUP) {
+        const int32_t *column = group_columns(t->level, &rows->colour, i);
+        lanes sum = {0.0f};
+        int beyond = SK_STRESS_NEIGHBOURS;
+#pragma GCC unroll 16
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+            const int is_beyond = sk_stress_is_beyond(across_x, odd, m);
+            if (is_in_set(set, m)) {
+                lanes value = lanes_at(out, column[m]);
+                if (is_beyond)
+                    value[odd ? SK_STRESS_GROUP - 1 : 0] = out[column[beyond]];
+                sum += shared[m] * value;
+            }
+            beyond += is_beyond;
+        }
+        lanes start = lanes_at(in, i);
+        if (lower)
+            start -= lanes_at(less, i);
+        *(lanes *)(void *)(out + i) = start - sum;
+    }
+}
+
+static inline __attribute__((always_inline)) void solve_row(const triangle *t, int32_t i, const float *coefficient,
+                                                            const int32_t *column, float inverse, int set, int lower)
+{
+    float even = 0.0f, odd = 0.0f;
+#pragma GCC unroll 16
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        if (is_in_set(set, m)) {
+            if (m & 1)
+                odd += coefficient[m] * t->out[column[m]];
+            else
+                even += coefficient[m] * t->out[column[m]];
+        }
+    t->out[i] = t->in[i] - (lower ? t->less[i] : 0.0f) - inverse * (even + odd);
+}
+
+/* A thread's rows of a colour, across x or not. Uneven rows in groups are done once more. */
+static inline __attribute__((always_inline)) void solve_set(const triangle *t, const colour_rows *rows,
+                                                            const colour_share *mine, int across_x, int set, int lower)
+{
+    const sk_stress_level *level = t->level;
+    const float inverse = 1.0f / rows->diagonal;
+    solve_groups(t, rows, mine->groups[0], across_x, 0, set, lower);
+    solve_groups(t, rows, mine->groups[1], across_x, 1, set, lower);
+    for (int32_t i = mine->singles.first; i < mine->singles.last; i++)
+        solve_row(t, i, rows->shared, single_columns(level, &rows->colour, i), inverse, set, lower);
+    for (int kind = 0; kind < 3; kind++)
+        for (int32_t n = mine->own[kind].first; n < mine->own[kind].last; n++) {
+            const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+            const int32_t i = level->own_row[n];
+            solve_row(t, i, level->coefficient + entry, level->own_column + entry, level->inverse[i], set, lower);
+        }
+}
+
+/* Rows without neighbours in the triangle. */
+static void copy_rows(const triangle *t, share mine)
+{
+    for (int32_t i = mine.first; i < mine.last; i++)
+        t->out[i] = t->in[i] - (t->lower ? t->less[i] : 0.0f);
+}
+
+/* A thread's rows of colour k, a constant. */
+static inline __attribute__((always_inline)) void solve_colour(const triangle *t, const colour_rows *rows,
+                                                               const colour_share *mine, int k)
+{
+    if (t->lower)
+        solve_set(t, rows, mine, k / 2 == 0, set_before(k), 1);
+    else
+        solve_set(t, rows, mine, k / 2 == 0, SET_ALL & ~set_before(k), 0);
+}
+
+static void solve_triangle(const triangle *t, sk_team team)
+{
+    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
+        const int k = t->lower ? n : SK_STRESS_COLOURS - 1 - n;
+        const colour_rows rows = rows_of_colour(t->level, k);
+        const colour_share mine = share_colour(t->level, &rows.colour, team);
+
+        /* The compiler resolves the set of each colour. */
+        if (n == 0)
+            copy_rows(t, share_of(rows.colour.first, rows.colour.last, 1, team));
+        else if (k == 0)
+            solve_set(t, &rows, &mine, 1, SET_ALL, 0);
+        else if (k == 1)
+            solve_colour(t, &rows, &mine, 1);
+        else if (k == SK_STRESS_COLOURS - 1)
+            solve_set(t, &rows, &mine, 0, SET_ALL, 1);
+        else if (k == 2)
+            solve_colour(t, &rows, &mine, 2);
+#if SELKIE_DIM == 3
+        else if (k == 3)
+            solve_colour(t, &rows, &mine, 3);
+        else if (k == 4)
+            solve_colour(t, &rows, &mine, 4);
+#endif
+        sk_team_wait(team);
+    }
+}
+
+/* Vectors of the iteration: see above. x is the solution. */
+typedef struct soft_vectors {
+    float *s, *p, *w, *v, *x;
+    const float *diagonal;
+} soft_vectors;
+
+/* Sums over a chunk run in single precision over a few values, then in double precision. */
+enum { RUN = 16 * CHAINS };
+typedef float floats __attribute__((vector_size(4 * CHAINS), aligned(4), may_alias));
+
+static inline __attribute__((always_inline)) floats floats_at(const float *values, int32_t i)
+{
+    return *(const floats *)(const void *)(values + i);
+}
+
+/* The curvature along w: p D (w + v). */
+static double find_curvature(const solve_work *work, const soft_vectors *v)
+{
+    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
+        const share rows = rows_of_chunk(work, c);
+        chains sums = {0.0};
+        int32_t i = rows.first;
+        while (i + CHAINS <= rows.last) {
+            floats sum = {0.0f};
+            for (const int32_t end = i + RUN; i < end && i + CHAINS <= rows.last; i += CHAINS)
+                sum += floats_at(v->diagonal, i) * floats_at(v->p, i) * (floats_at(v->w, i) + floats_at(v->v, i));
+            sums += __builtin_convertvector(sum, chains);
+        }
+        double sum = add_chains(sums);
+        for (; i < rows.last; i++)
+            sum += (double)(v->diagonal[i] * v->p[i] * (v->w[i] + v->v[i]));
+        work->v->partial[0][c] = sum;
+    }
+    return add_chunks(work, work->v->partial[0]);
+}
+
+/* x += alpha w, s -= alpha (w + v). Returns s D s. */
+static double step_along(const solve_work *work, const soft_vectors *v, float alpha)
+{
+    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
+        const share rows = rows_of_chunk(work, c);
+        chains sums = {0.0};
+        int32_t i = rows.first;
+        while (i + CHAINS <= rows.last) {
+            floats sum = {0.0f};
+            for (const int32_t end = i + RUN; i < end && i + CHAINS <= rows.last; i += CHAINS) {
+                const floats w = floats_at(v->w, i), s = floats_at(v->s, i) - alpha * (w + floats_at(v->v, i));
+                *(floats *)(void *)(v->x + i) += alpha * w;
+                *(floats *)(void *)(v->s + i) = s;
+                sum += floats_at(v->diagonal, i) * s * s;
+            }
+            sums += __builtin_convertvector(sum, chains);
+        }
+        double sum = add_chains(sums);
+        for (; i < rows.last; i++) {
+            v->x[i] += alpha * v->w[i];
+            v->s[i] -= alpha * (v->w[i] + v->v[i]);
+            sum += (double)(v->diagonal[i] * v->s[i] * v->s[i]);
+        }
+        work->v->partial[1][c] = sum;
+    }
+    return add_chunks(work, work->v->partial[1]);
+}
+
+/* p = s + beta p. */
+static void turn(const solve_work *work, const soft_vectors *v, float beta)
+{
+    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
+        const share rows = rows_of_chunk(work, c);
+        for (int32_t i = rows.first; i < rows.last; i++)
+            v->p[i] = v->s[i] + beta * v->p[i];
+    }
+    sk_team_wait(work->team);
+}
+
+int SK_DIM(sk_stress_soften)(const solve_work *work, double scale, double reduction, int max_iterations)
+{
+    const sk_stress_level *level = &work->hierarchy->levels[0];
+    float *const *soft = work->v->soft;
+    const soft_vectors v = {soft[0], soft[1], level->x, soft[2], soft[3], level->diagonal};
+    const triangle upper = {level, v.p, NULL, v.w, 0}, lower = {level, v.p, v.w, v.v, 1};
+
+    /* s = (D + L)^-1 r, from p = D^-1 r and w = 0. */
+    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
+        const share rows = rows_of_chunk(work, c);
+        for (int32_t i = rows.first; i < rows.last; i++) {
+            v.p[i] = level->inverse[i] * level->b[i];
+            v.w[i] = v.x[i] = 0.0f;
+        }
+    }
+    sk_team_wait(work->team);
+    solve_triangle(&lower, work->team);
+    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
+        const share rows = rows_of_chunk(work, c);
+        memcpy(v.s + rows.first, v.v + rows.first, (size_t)(rows.last - rows.first) * sizeof *v.s);
+    }
+    double energy = step_along(work, &v, 0.0f);
+    const double enough = reduction * reduction * energy;
+    turn(work, &v, 0.0f);
+
+    int iteration = 0;
+    while (iteration < max_iterations && energy > enough) {
+        solve_triangle(&upper, work->team);
+        solve_triangle(&lower, work->team);
+        const double curvature = find_curvature(work, &v), before = energy;
+        if (!(curvature > 0.0) || !isfinite(curvature))
+            break;
+        energy = step_along(work, &v, (float)(energy / curvature));
+        turn(work, &v, (float)(energy / before));
+        iteration++;
+    }
+    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
+        const share rows = rows_of_chunk(work, c);
+        for (int32_t i = rows.first; i < rows.last; i++)
+            work->v->p[i] = scale * (double)v.x[i];
+    }
+    sk_team_wait(work->team);
+    return iteration;
+}
