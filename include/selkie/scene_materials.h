@@ -23,6 +23,12 @@ typedef enum selkie_soft_mode {
     SELKIE_SOFT_QUADRATIC /* a mix with its best quadratic map: twist and bending too */
 } selkie_soft_mode;
 
+/* How the goals act on the velocities. */
+typedef enum selkie_soft_scheme {
+    SELKIE_SOFT_VELOCITY, /* before the transfer, as forces: momentum and angular momentum stay */
+    SELKIE_SOFT_POSITION  /* after the pressure solve on positions, velocity by Eq. 4 of Gao et al. 2017: loses spin */
+} selkie_soft_scheme;
+
 typedef struct selkie_soft_def {
     selkie_soft_mode mode;
     double stiffness;   /* rad/s  frequency at which a deviation from the goal swings */
@@ -32,6 +38,7 @@ typedef struct selkie_soft_def {
     double creep;       /* 1/s    rate of that flow */
     double max_flow;    /*        largest change of the rest shape by flow */
     int clusters;       /*        overlapping parts along the longest side, each with a goal of its own; 1 = the body */
+    selkie_soft_scheme scheme;
 } selkie_soft_def;
 
 /* Energy of an elastic solid over its principal stretches s. In 2D the third stretch is 1 (plane strain). */

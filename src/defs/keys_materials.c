@@ -28,6 +28,14 @@ static const sk_enum_value soft_mode_values[] = {
 };
 CHOICES(soft_mode);
 
+static const sk_enum_value soft_scheme_values[] = {
+    {"velocity", SELKIE_SOFT_VELOCITY, "goals act as forces before the transfer: momentum and angular momentum stay"},
+    {"position", SELKIE_SOFT_POSITION,
+     "goals move the particles after the pressure solve, velocities by Eq. 4 of Gao et al. 2017: for comparisons; a "
+     "free body loses its spin"},
+};
+CHOICES(soft_scheme);
+
 static const sk_field soft_fields[] = {
     {ENUM(selkie_soft_def, mode, soft_mode, SELKIE_SOFT_LINEAR), .doc = "the goal of its particles"},
     {NUMBER(selkie_soft_def, stiffness, 100), ABOVE(0), .unit = "rad/s",
@@ -40,6 +48,7 @@ static const sk_field soft_fields[] = {
     {NUMBER(selkie_soft_def, max_flow, 1), BETWEEN(0, 10), .doc = "largest change of the rest shape by flow"},
     {INTEGER(selkie_soft_def, clusters, 1), BETWEEN(1, 64),
      .doc = "overlapping parts along the longest side, each with a goal of its own, for large deformations; 1 = none"},
+    {ENUM(selkie_soft_def, scheme, soft_scheme, SELKIE_SOFT_VELOCITY), .doc = "how the goals act"},
 };
 static const sk_struct soft_struct = {.name = "soft",
                                       .doc = "A soft body by shape matching (Mueller et al. 2005).",

@@ -382,12 +382,43 @@ static void fast_liquid_stops(void **state)
     hit_plate(1);
 }
 
+/* The order of the source (Gao et al. 2017, Eqs. 1 to 4) loses spin, which is why it is not the default: 30 to 77 % in
+ * 100 steps of a trial in 2D. Momentum stays. */
+static void positions_lose_spin(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        test_scene t;
+        double before[2][3], after[2][3];
+        tank(&t, dimension, 1.0, 1.0, 1.0, 1.0 / 16);
+        t.scene.gravity[1] = 0.0;
+        t.scene.time.step = 0.01;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.15, 1));
+        use_materials(&t, 800);
+        materials[1].soft.scheme = SELKIE_SOFT_POSITION;
+        selkie_body_def *body = add_body(&t, box_shape(0.4, 0.4, 0.4, 0.6, 0.7, 0.6));
+        body->angular_velocity[2] = 7.0;
+        body->velocity[0] = 0.01;
+        selkie_world *world = make_world_threads(&t.scene, 2);
+        momentum_of(world, before[0], before[1]);
+        for (int n = 0; n < 100; n++)
+            step_world(world);
+        momentum_of(world, after[0], after[1]);
+        const double kept = after[1][2] / before[1][2];
+        at_most("free spin by positions", "angular momentum kept, part", kept, 0.9);
+        at_most("free spin by positions", "angular momentum kept, negative part", -kept, 0.0);
+        at_most("free spin by positions", "relative change of momentum", fabs(after[0][0] / before[0][0] - 1.0), 1e-9);
+        selkie_world_destroy(world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_spin),      cmocka_unit_test(floats),       cmocka_unit_test(discs_meet),
-        cmocka_unit_test(stack_stands),   cmocka_unit_test(holds_liquid), cmocka_unit_test(same_bits),
-        cmocka_unit_test(backends_agree), cmocka_unit_test(putty_flows),  cmocka_unit_test(fast_liquid_stops),
+        cmocka_unit_test(free_spin),           cmocka_unit_test(floats),       cmocka_unit_test(discs_meet),
+        cmocka_unit_test(stack_stands),        cmocka_unit_test(holds_liquid), cmocka_unit_test(same_bits),
+        cmocka_unit_test(backends_agree),      cmocka_unit_test(putty_flows),  cmocka_unit_test(fast_liquid_stops),
+        cmocka_unit_test(positions_lose_spin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -450,6 +450,8 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
             if (fabs(point->position[d] - (double)record->position[d]) > near) {
                 point->position[d] = (double)record->position[d];
                 point->velocity[d] = 0.0;
+            } else if (soft->late) {
+                point->velocity[d] += soft->late[k][d];
             }
         }
     }

@@ -504,7 +504,8 @@ typedef struct match_forms {
     void (*pull)(const sk_soft *, const sk_soft_region *, const sk_shape_goal *, uint32_t);
 } match_forms;
 
-static selkie_code match(sk_step *step, const match_forms *forms, selkie_error *error)
+/* The regions of the bodies with a scheme. */
+static selkie_code match(sk_step *step, const match_forms *forms, selkie_soft_scheme scheme, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     soft->is_stepping = 1;
@@ -513,6 +514,8 @@ static selkie_code match(sk_step *step, const match_forms *forms, selkie_error *
         const int spans = (int)((region->count + SPAN - 1) / SPAN);
         sk_shape_sums *partial, total = {0};
         sk_shape_goal goal;
+        if (soft->bodies[region->body].soft.scheme != scheme)
+            continue;
         if (!region->is_ready)
             SK_DIM(sk_soft_prepare)(soft, region);
         if (!region->columns)
@@ -536,11 +539,39 @@ static selkie_code match(sk_step *step, const match_forms *forms, selkie_error *
 selkie_code SK_DIM(sk_soft_match)(sk_step *step, selkie_error *error)
 {
     static const match_forms tuned = {sum_span_tuned, pull_span_tuned};
-    return match(step, &tuned, error);
+    return match(step, &tuned, SELKIE_SOFT_VELOCITY, error);
 }
 
 selkie_code SK_DIM(sk_soft_match_plain)(sk_step *step, selkie_error *error)
 {
     static const match_forms plain = {sum_span, pull_span};
-    return match(step, &plain, error);
+    return match(step, &plain, SELKIE_SOFT_VELOCITY, error);
+}
+
+/* The order of Gao et al. 2017 (Eqs. 1 to 4): goals of the predicted positions x + dt v, particles at x* = x + dt v +
+ * alpha (goal - x - dt v), and the mean of v and (x* - x) / dt as the new velocity. The points move by the second. */
+selkie_code SK_DIM(sk_soft_match_late)(sk_step *step, selkie_error *error)
+{
+    static const match_forms plain = {sum_span, pull_span};
+    sk_soft *soft = step->soft;
+    double(*start)[3];
+    SK_TRY(sk_step_scratch(step, ((size_t)soft->point_count + 1) * sizeof *start, "bodies", (void **)&start, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        sk_soft_point *point = &soft->points[k];
+        memcpy(start[k], point->position, sizeof start[k]);
+        for (int d = 0; d < 3; d++) {
+            soft->late[k][d] = 0.5 * point->velocity[d];
+            point->position[d] += step->dt * point->velocity[d];
+        }
+    }
+
+    SK_TRY(match(step, &plain, SELKIE_SOFT_POSITION, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        memcpy(soft->points[k].position, start[k], sizeof start[k]);
+        for (int d = 0; d < 3; d++)
+            soft->late[k][d] -= 0.5 * soft->points[k].velocity[d];
+    }
+    return SELKIE_OK;
 }

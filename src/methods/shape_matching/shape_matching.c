@@ -13,6 +13,15 @@ static int takes_part(const selkie_scene *scene)
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_particle_bodies(scene) > 0;
 }
 
+/* The order of Gao et al. 2017, for comparisons. */
+static int matches_late(const sk_step *step)
+{
+    int late = 0;
+    for (int b = 0; b < step->soft->body_count; b++)
+        late |= step->soft->bodies[b].soft.scheme == SELKIE_SOFT_POSITION;
+    return late;
+}
+
 /* --- Creation --- */
 
 static const sk_mixture_names names = {
@@ -74,6 +83,7 @@ static void destroy(sk_step *step)
     sk_release(step->memory, soft->shares);
     sk_release(step->memory, soft->record);
     sk_release(step->memory, soft->wet);
+    sk_release(step->memory, soft->late);
     sk_release(step->memory, soft->from);
     sk_release(step->memory, soft->surfaces);
     sk_release(step->memory, soft->state);
@@ -192,7 +202,10 @@ static selkie_code reserve_state(sk_step *step, sk_soft *soft, selkie_error *err
     char *state = soft->state = sk_allocate_zeroed(step->memory, soft->state_bytes + 1);
     soft->record = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->record);
     soft->surfaces = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->surfaces);
-    if (!state || !soft->record || !soft->surfaces)
+    const int late = matches_late(step);
+    if (late)
+        soft->late = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->late);
+    if (!state || !soft->record || !soft->surfaces || (late && !soft->late))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %u particles", soft->point_count);
     soft->states = (sk_soft_state *)(void *)state;
     soft->flows = (double(*)[9])(void *)(state + bodies);
@@ -353,6 +366,7 @@ const sk_method sk_method_shape_matching = {
             {.name = "remember", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_soft_remember)},
             {.name = "part", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_soft_part)},
             {.name = "meet", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_soft_meet)},
+            {.name = "match_late", .slot = SK_SLOT_SHIFT, .run = SK_ONE_FORM(sk_soft_match_late), .when = matches_late},
             {.name = "lead", .slot = SK_SLOT_SHIFT, .run = SK_ONE_FORM(sk_soft_lead)},
             {.name = "follow", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_soft_follow)},
         },

@@ -78,6 +78,7 @@ typedef struct sk_soft {
     double spacing;          /* m  of points at rest */
     uint8_t *crowded;        /* [cells] holds points; scratch */
     uint8_t *crowded_blocks; /* [blocks] likewise */
+    double (*late)[3];       /* [points] m/s  change of the velocity after the move by Eq. 4; NULL = no body has it */
     uint8_t *wet;            /* [bodies of the scene + 1] liquid touches body n - 1 in this step */
     int wet_count;
     float (*from)[3]; /* [particles] m  before the move */
@@ -103,6 +104,7 @@ selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selk
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_match_plain_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_soft_match_late_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_soft_stop_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_mix_##dim(sk_step *step, selkie_error *error);                                                 \
