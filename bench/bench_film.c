@@ -178,7 +178,7 @@ static selkie_code step_whitewater(film *f, double dt, selkie_error *error)
 {
     sk_surface_particles cloud;
     SK_TRY(find_cloud(f, &cloud, error));
-    return sk_whitewater_step(&f->water, &cloud, selkie_world_frame(f->world), dt, error);
+    return sk_whitewater_step(&f->water, &cloud, selkie_world_frame(f->world), selkie_world_time(f->world), dt, error);
 }
 
 /* Simulates up to the frames that count, with more whitewater than there is room for. */

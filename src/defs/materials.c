@@ -375,7 +375,7 @@ static int idle_note(const char *part, const given_key *rows, size_t count, cons
     return 0;
 }
 
-/* Keys of pictures that 2D does not use. */
+/* Keys of pictures and surfaces that 2D does not use. */
 static int picture_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     const selkie_render_def *r = &scene->render;
@@ -383,8 +383,10 @@ static int picture_note(const selkie_scene *scene, int *index, char *buffer, siz
                               {"shutter", r->shutter > 0.0},
                               {"environment", r->environment && r->environment[0]},
                               {"camera", r->camera_count > 0}};
+    const given_key mesh[] = {{"by_material", scene->mesh.by_material}};
     return scene->domain.dimension == 2 &&
-           idle_note("render", rows, sizeof rows / sizeof *rows, "has no effect in 2D", index, buffer, size);
+           (idle_note("render", rows, sizeof rows / sizeof *rows, "has no effect in 2D", index, buffer, size) ||
+            idle_note("mesh", mesh, sizeof mesh / sizeof *mesh, "has no effect in 2D", index, buffer, size));
 }
 
 /* Keys of the density projection that other scenes do not use. */

@@ -8,9 +8,8 @@
 #include "geom/picture_file.h"
 #include "render/image.h"
 
-static const char key[] = "render.environment";
-
-static selkie_code take_memory(sk_environment *e, int width, int height, const char *path, selkie_error *error)
+static selkie_code take_memory(sk_environment *e, int width, int height, const char *path, const char *key,
+                               selkie_error *error)
 {
     if (width < 2 || height < 2 || width > SK_PICTURE_MAX_SIDE || height > SK_PICTURE_MAX_SIDE)
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: %.300s has %d x %d pixels; each side must have 2 to %d", key,
@@ -74,7 +73,7 @@ static int read_row(FILE *file, int width, unsigned char *row)
     return read_pixels(file, width, row);
 }
 
-static selkie_code read_radiance(FILE *file, const char *path, sk_environment *e, selkie_error *error)
+static selkie_code read_radiance(FILE *file, const char *path, const char *key, sk_environment *e, selkie_error *error)
 {
     char line[256] = "";
     int width = 0, height = 0;
@@ -83,7 +82,7 @@ static selkie_code read_radiance(FILE *file, const char *path, sk_environment *e
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: %.300s must have FORMAT=32-bit_rle_rgbe", key, path);
     if (!fgets(line, sizeof line, file) || sscanf(line, "-Y %d +X %d", &height, &width) != 2)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: %.300s has no size \"-Y height +X width\"", key, path);
-    SK_TRY(take_memory(e, width, height, path, error));
+    SK_TRY(take_memory(e, width, height, path, key, error));
 
     unsigned char *row = sk_allocate(NULL, 4 * (size_t)width);
     int good = row != NULL;
@@ -108,11 +107,11 @@ static int is_picture(const char start[2])
            ((unsigned char)start[0] == 0x89 && start[1] == 'P');
 }
 
-static selkie_code read_picture(const char *path, sk_environment *e, selkie_error *error)
+static selkie_code read_picture(const char *path, const char *key, sk_environment *e, selkie_error *error)
 {
     sk_picture_data picture;
     SK_TRY(sk_picture_read(path, key, NULL, &picture, error));
-    const selkie_code code = take_memory(e, picture.width, picture.height, path, error);
+    const selkie_code code = take_memory(e, picture.width, picture.height, path, key, error);
     for (size_t i = 0; i < 3 * (size_t)picture.width * (size_t)picture.height && !code; i++)
         e->light[i] = sk_from_srgb((float)picture.rgb[i] / 255.0f);
     sk_picture_free(&picture);
@@ -138,7 +137,8 @@ static void find_means(sk_environment *e)
     }
 }
 
-selkie_code sk_environment_read(const char *file, const char *folder, sk_environment *e, selkie_error *error)
+selkie_code sk_environment_read(const char *file, const char *folder, const char *key, sk_environment *e,
+                                selkie_error *error)
 {
     char path[4096], start[3] = "";
     memset(e, 0, sizeof *e);
@@ -147,8 +147,8 @@ selkie_code sk_environment_read(const char *file, const char *folder, sk_environ
     if (!stream)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot open %.300s", key, path);
     const int radiance = fread(start, 1, 2, stream) == 2 && start[0] == '#' && start[1] == '?';
-    selkie_code code = radiance            ? read_radiance(stream, path, e, error)
-                       : is_picture(start) ? read_picture(path, e, error)
+    selkie_code code = radiance            ? read_radiance(stream, path, key, e, error)
+                       : is_picture(start) ? read_picture(path, key, e, error)
                                            : sk_fail(error, SELKIE_ERROR_FORMAT,
                                                      "%s: %.300s is no picture: PNG, PGM and PPM (P5, P6) and Radiance "
                                                      "HDR are read",

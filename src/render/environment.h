@@ -12,7 +12,8 @@ typedef struct sk_environment {
 } sk_environment;
 
 /* PNG, PGM and PPM (sRGB) or Radiance HDR (linear). */
-selkie_code sk_environment_read(const char *file, const char *folder, sk_environment *environment, selkie_error *error);
+selkie_code sk_environment_read(const char *file, const char *folder, const char *key, sk_environment *environment,
+                                selkie_error *error);
 void sk_environment_free(sk_environment *environment);
 /* Light from a direction: `up`, `right` and `ahead` are its components; the picture's middle is ahead. */
 vec3 sk_environment_light(const sk_environment *environment, float up, float right, float ahead);

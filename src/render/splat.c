@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "particles/counting_sort.h"
 
 typedef struct splat {
     float x, y, depth, radius; /* pixels, pixels, m, pixels */
@@ -457,49 +458,35 @@ static void shade_water(const canvas *c, const water_view *w, int y)
     }
 }
 
-enum { depth_bins = 1024, most_parts = 64 };
+enum { depth_bins = 1024 };
 
-/* Near particles first: most of the others are then seen to be hidden at their first pixel. A stable counting sort in
- * parts that threads count and write; particles that are not seen are left out. */
-static void sort_by_depth(water_view *w, int threads, float (*sorted)[4], size_t *first)
+/* Near particles first: most of the others are then seen to be hidden at their first pixel. Particles that are not seen
+ * are left out. */
+static selkie_code sort_by_depth(water_view *w, int threads, float (*sorted)[4], uint32_t *keys, selkie_error *error)
 {
-    const size_t parts = (size_t)(threads < most_parts ? threads : most_parts), count = w->count;
     float near = INFINITY, far = 0.0f;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : near) reduction(max : far)
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < w->count; ++i) {
         const float z = w->particle[i][2];
         near = z > 0.0f && z < near ? z : near;
         far = z > far ? z : far;
     }
     const float scale = far > near ? (depth_bins - 1) / (far - near) : 0.0f;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (size_t part = 0; part < parts; ++part) {
-        size_t *own = first + part * depth_bins;
-        memset(own, 0, depth_bins * sizeof *own);
-        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
-            if (w->particle[i][2] > 0.0f)
-                ++own[(int)((w->particle[i][2] - near) * scale)];
-    }
-
-    /* First place of each bin and part. */
-    size_t sum = 0;
-    for (size_t bin = 0; bin < depth_bins; ++bin)
-        for (size_t part = 0; part < parts; ++part) {
-            const size_t here = first[part * depth_bins + bin];
-            first[part * depth_bins + bin] = sum;
-            sum += here;
-        }
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (size_t part = 0; part < parts; ++part)
-        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
-            if (w->particle[i][2] > 0.0f) {
-                const size_t bin = (size_t)((w->particle[i][2] - near) * scale);
-                memcpy(sorted[first[part * depth_bins + bin]++], w->particle[i], sizeof *sorted);
-            }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (size_t i = 0; i < w->count; ++i)
+        keys[i] = w->particle[i][2] > 0.0f ? (uint32_t)((w->particle[i][2] - near) * scale) : SK_NO_KEY;
+    const sk_counting_sort sort = {.count = w->count,
+                                   .key_count = depth_bins,
+                                   .keys = keys,
+                                   .record_bytes = sizeof *sorted,
+                                   .from = w->particle,
+                                   .to = sorted,
+                                   .threads = threads};
+    SK_TRY(sk_counting_sort_run(&sort, &w->count, error));
     float(*const unsorted)[4] = w->particle;
     w->particle = sorted;
-    w->count = sum;
     sk_release(NULL, unsorted);
+    return SELKIE_OK;
 }
 
 /* Particles as the eye sees them; a depth of 0 = not seen. */
@@ -600,12 +587,12 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     water_view w = {sk_allocate(NULL, pixels * sizeof(float)), sk_allocate(NULL, pixels * sizeof(float)),
                     sk_allocate(NULL, (particles->count + 1) * sizeof *w.particle), 0};
     float(*sorted)[4] = sk_allocate(NULL, (particles->count + 1) * sizeof *sorted);
-    size_t *bins = sk_allocate(NULL, most_parts * depth_bins * sizeof *bins);
+    uint32_t *keys = sk_allocate(NULL, (particles->count + 1) * sizeof *keys);
     c.depth = sk_allocate(NULL, pixels * sizeof(float));
     c.sky = sk_allocate(NULL, sky_side * sky_side * sizeof *c.sky);
     c.rows = sk_allocate(NULL, (size_t)(2 * threads) * 2 * (size_t)(image->width / coarse + 2) * sizeof *c.rows);
     selkie_code code = SELKIE_OK;
-    if (!c.depth || !c.sky || !c.rows || !w.depth || !w.other || !w.particle || !sorted || !bins)
+    if (!c.depth || !c.sky || !c.rows || !w.depth || !w.other || !w.particle || !sorted || !keys)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels", image->width,
                        image->height);
     if (!code)
@@ -615,7 +602,9 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     if (!code) {
         fill_sky(stage, c.sky);
         place_water(&c, particles, options, radius, threads, &w);
-        sort_by_depth(&w, threads, sorted, bins);
+        code = sort_by_depth(&w, threads, sorted, keys, error);
+    }
+    if (!code) {
         draw_preview(&c, &w, radius, threads);
         code = sk_draw_foam(stage, &camera, options, c.depth, threads, image, error);
         sk_draw_container(stage, &camera, c.depth, image);
@@ -631,6 +620,6 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     if (w.particle != sorted)
         sk_release(NULL, sorted);
     sk_release(NULL, w.particle);
-    sk_release(NULL, bins);
+    sk_release(NULL, keys);
     return code;
 }

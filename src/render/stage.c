@@ -161,7 +161,8 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     selkie_code code = SELKIE_OK;
     static const double here[3] = {0, 0, 0};
     if (stage->dimension == 3 && scene->render.environment && scene->render.environment[0])
-        code = sk_environment_read(scene->render.environment, scene->folder, &stage->environment, error);
+        code = sk_environment_read(scene->render.environment, scene->folder, "render.environment", &stage->environment,
+                                   error);
     for (int i = 0; i < solid_count && !code; ++i) {
         code = make_solid(stage, i, here, &stage->solids[i], error);
         stage->solid_count = i + 1;

@@ -6,6 +6,8 @@
 
 #include "base/random.h"
 #include "geom/cloud_field.h"
+#include "particles/counting_sort.h"
+#include "whitewater/obstacles.h"
 
 /* Density of the liquid around a particle, relative to the bulk, below which it flies and above which it is a bubble. A
  * flat surface has 0.5. */
@@ -40,13 +42,14 @@ selkie_code sk_whitewater_init(sk_whitewater *w, const selkie_scene *scene, int 
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "whitewater: speed_max is %g m/s, must be above speed_min, %g m/s; without gravity set both",
                        w->speed_max, w->speed_min);
-    return SELKIE_OK;
+    return sk_foam_obstacles_create(scene, &w->obstacles, error);
 }
 
 void sk_whitewater_free(sk_whitewater *w)
 {
     sk_release(NULL, w->particles);
     sk_release(NULL, w->other);
+    sk_foam_obstacles_destroy(w->obstacles);
     memset(w, 0, sizeof *w);
 }
 
@@ -62,46 +65,34 @@ typedef struct stepping {
 
 /* --- Order --- */
 
-/* Sorts the particles by the block of the field that they lie in, so that samples stay in the cache: a stable counting
- * sort, in parts that threads count and write. */
-static selkie_code sort_particles(const stepping *s, selkie_error *error)
+/* Sorts the particles by the block of the field that they lie in, so that the samples of the next step stay in the
+ * cache. Those that are not alive are left out. */
+static selkie_code sort_particles(const stepping *s, const uint8_t *alive, selkie_error *error)
 {
     sk_whitewater *w = s->w;
-    const size_t count = w->count, keys = s->field->block_count, parts = (size_t)w->threads;
-    uint32_t *key = sk_allocate(NULL, (count + 1) * sizeof *key);
-    uint32_t *places = sk_allocate_zeroed(NULL, (parts * keys + 1) * sizeof *places);
-    if (!key || !places) {
-        sk_release(NULL, key);
-        sk_release(NULL, places);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory to sort %zu particles", count);
-    }
+    uint32_t *keys = sk_allocate(NULL, (w->count + 1) * sizeof *keys);
+    if (!keys)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory to sort %zu particles", w->count);
 #pragma omp parallel for num_threads(w->threads) schedule(static)
-    for (size_t part = 0; part < parts; ++part)
-        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-            key[i] = (uint32_t)sk_cloud_field_place(s->field, w->particles[i].position).block;
-            ++places[part * keys + key[i]];
-        }
-
-    /* First place of each key and part. */
-    uint32_t sum = 0;
-    for (size_t k = 0; k < keys; ++k)
-        for (size_t part = 0; part < parts; ++part) {
-            const uint32_t here = places[part * keys + k];
-            places[part * keys + k] = sum;
-            sum += here;
-        }
-#pragma omp parallel for num_threads(w->threads) schedule(static)
-    for (size_t part = 0; part < parts; ++part)
-        for (size_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
-            w->other[places[part * keys + key[i]]++] = w->particles[i];
+    for (size_t i = 0; i < w->count; ++i)
+        keys[i] = alive[i] ? (uint32_t)sk_cloud_field_place(s->field, w->particles[i].position).block : SK_NO_KEY;
+    const sk_counting_sort sort = {.count = w->count,
+                                   .key_count = s->field->block_count,
+                                   .keys = keys,
+                                   .record_bytes = sizeof *w->particles,
+                                   .from = w->particles,
+                                   .to = w->other,
+                                   .threads = w->threads};
+    const selkie_code code = sk_counting_sort_run(&sort, &w->count, error);
+    sk_release(NULL, keys);
+    if (code)
+        return code;
     sk_whitewater_particle *swap = w->particles;
     const size_t capacity = w->capacity;
     w->particles = w->other;
     w->capacity = w->other_capacity;
     w->other = swap;
     w->other_capacity = capacity;
-    sk_release(NULL, key);
-    sk_release(NULL, places);
     return SELKIE_OK;
 }
 
@@ -126,6 +117,14 @@ static int confine(const stepping *s, float position[3], float velocity[3])
             velocity[a] = 0.0f;
         }
     return 1;
+}
+
+/* Keeps a particle out of the obstacles. Returns 0 if there is no way out. */
+static inline int keep_out(const stepping *s, const float before[3], sk_whitewater_particle *p)
+{
+    const sk_foam_obstacles *obstacles = s->w->obstacles;
+    const int marks = sk_foam_obstacles_mark(obstacles, before) | sk_foam_obstacles_mark(obstacles, p->position);
+    return !marks || sk_foam_obstacles_keep_out(obstacles, marks, before, p->position, p->velocity);
 }
 
 static uint32_t kind_in(float density)
@@ -204,7 +203,11 @@ static void move_batch(const stepping *s, const substep *steps, int count, sk_wh
             at[k] = sk_cloud_field_at(s->field, &places[k]);
         for (int k = 0; k < active; ++k) {
             const int i = chosen[k];
+            float before[3];
+            memcpy(before, particles[i].position, sizeof before);
             alive[i] &= (uint8_t)move_once(s, &steps[substeps[i]], at[k], &particles[i]);
+            if (s->w->obstacles)
+                alive[i] &= (uint8_t)keep_out(s, before, &particles[i]);
         }
     }
     for (int i = 0; i < count; ++i)
@@ -318,6 +321,8 @@ static sk_whitewater_particle make_one(const stepping *s, size_t i, int number)
         /* A little apart, so that sheets break up into spray. */
         p.velocity[a] = v[a] + 0.15f * speed * across / s->cell_size * random[4];
     }
+    if (!confine(s, p.position, p.velocity) || (s->w->obstacles && !keep_out(s, x, &p)))
+        p.kind = gone;
     return p;
 }
 
@@ -357,13 +362,12 @@ static selkie_code add_new(const stepping *s, uint8_t *numbers, size_t *sums, se
             for (int n = 0; n < numbers[i] && to < total; ++n)
                 w->particles[to++] = make_one(s, i, n);
     }
-    /* Kinds, and those that begin outside. */
+    /* Kinds, without those that begin outside. */
 #pragma omp parallel for num_threads(w->threads) schedule(static)
     for (size_t i = w->count; i < total; ++i) {
         sk_whitewater_particle *p = &w->particles[i];
-        const int stays = confine(s, p->position, p->velocity);
         const sk_cloud_place place = sk_cloud_field_place(s->field, p->position);
-        p->kind = stays ? kind_in(sk_cloud_field_at(s->field, &place)[0]) : gone;
+        p->kind = p->kind == gone ? gone : kind_in(sk_cloud_field_at(s->field, &place)[0]);
     }
     size_t kept = w->count;
     for (size_t i = w->count; i < total; ++i)
@@ -383,16 +387,10 @@ static selkie_code advance(stepping *s, selkie_error *error)
     size_t *sums = sk_allocate(NULL, (s->liquid->count / chunk + 2) * sizeof *sums);
     selkie_code code = SELKIE_OK;
     if (marks && sums) {
-        code = sort_particles(s, error);
-        if (!code) {
-            move_all(s, marks);
-            size_t kept = 0;
-            for (size_t i = 0; i < w->count; ++i)
-                if (marks[i])
-                    w->particles[kept++] = w->particles[i];
-            w->count = kept;
+        move_all(s, marks);
+        code = sort_particles(s, marks, error);
+        if (!code)
             code = add_new(s, marks, sums, error);
-        }
     } else {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory for %zu particles", most);
     }
@@ -401,8 +399,8 @@ static selkie_code advance(stepping *s, selkie_error *error)
     return code;
 }
 
-selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liquid, int64_t frame, double dt,
-                               selkie_error *error)
+selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liquid, int64_t frame, double time,
+                               double dt, selkie_error *error)
 {
     int cells[3];
     const double cell_size = selkie_scene_cells(w->scene, cells);
@@ -418,6 +416,8 @@ selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liq
         s.high[a] = (float)options.high[a];
         s.gravity[a] = (float)w->scene->gravity[a];
     }
+    if (w->obstacles)
+        sk_foam_obstacles_move(w->obstacles, time, w->threads);
     sk_cloud_field *field = NULL;
     SK_TRY(sk_cloud_field_create(liquid, &options, w->speed_min, &field, error));
     s.field = field;

@@ -30,14 +30,16 @@ typedef struct sk_whitewater {
     sk_whitewater_particle *other; /* for sorting */
     size_t other_capacity;
     double speed_min, speed_max; /* m/s */
+    struct sk_foam_obstacles *obstacles;
 } sk_whitewater;
 
 /* Without particles yet. 3D only. */
 selkie_code sk_whitewater_init(sk_whitewater *w, const selkie_scene *scene, int threads, selkie_error *error);
 void sk_whitewater_free(sk_whitewater *w);
 
-/* Moves the whitewater by `dt` (s) through the liquid of a frame, relative to domain.origin, then makes new one. */
-selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liquid, int64_t frame, double dt,
-                               selkie_error *error);
+/* Moves the whitewater by `dt` (s) through the liquid of a frame at `time` (s), relative to domain.origin, then makes
+ * new one. */
+selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liquid, int64_t frame, double time,
+                               double dt, selkie_error *error);
 
 #endif

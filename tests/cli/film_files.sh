@@ -48,6 +48,23 @@ read_file points run/frames/particles.abc | grep -q '^4 frames, [0-9]* points, .
 read_file bgeo run/frames/particles_0002.bgeo | grep -q 'points, v pscale id, first' && good "BGEO" ||
     bad "BGEO: $(read_file bgeo run/frames/particles_0002.bgeo)"
 
+# --- VTK reads the same points and velocities where a Python has it
+for python in python3 /usr/bin/python3; do "$python" -c 'import vtk' 2>/dev/null && break || python=; done
+if [ -n "$python" ]; then
+    "$python" - run/frames/particles_0002.vtp >vtk.txt 2>&1 <<'SCRIPT'
+import sys, vtk
+reader = vtk.vtkXMLPolyDataReader()
+reader.SetFileName(sys.argv[1])
+reader.Update()
+cloud = reader.GetOutput()
+data = cloud.GetPointData()
+names = [data.GetArrayName(n) for n in range(data.GetNumberOfArrays())]
+print(cloud.GetNumberOfPoints(), cloud.GetNumberOfVerts(), 'velocity' in names, '%.3f' % cloud.GetBounds()[1])
+SCRIPT
+    points=$(read_file bgeo run/frames/particles_0002.bgeo | sed 's/ points.*//; s/.* //')
+    grep -q "^$points [1-9][0-9]* True 0\.[1-4]" vtk.txt && good "VTK reads $points points" || bad "VTK: $(cat vtk.txt), not $points points"
+fi
+
 # --- A damaged frame does not stop the others
 printf x | dd of=run/frames/particles_0001.skp bs=1 seek=200 conv=notrunc status=none
 rm -f run/frames/*.ply
@@ -90,8 +107,18 @@ scene.render.resolution_x = scene.render.resolution_y = 32
 scene.render.filepath = 'blender.png'
 bpy.ops.render.render(write_still=True)
 print('BLENDER', len(bpy.data.meshes), len(mesh.vertices), len(mesh.polygons))
+if hasattr(bpy.ops.wm, 'alembic_import') and bpy.app.build_options.alembic:
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.wm.alembic_import(filepath='surface.abc')
+    scene = bpy.context.scene
+    scene.frame_set(scene.frame_end)
+    things = [o for o in bpy.data.objects if o.type == 'MESH']
+    graph = bpy.context.evaluated_depsgraph_get()
+    print('ALEMBIC', [len(o.evaluated_get(graph).data.vertices) for o in things], scene.frame_end - scene.frame_start + 1)
 SCRIPT
     (cd run/surfaces && blender -b -noaudio -P ../../blender.py >../../blender.txt 2>&1)
     grep -q "^BLENDER 3 ${wanted%% *} " blender.txt && [ -s run/surfaces/blender.png ] && good "Blender imports and renders" || bad "Blender: $(tail -n 5 blender.txt)"
+    grep '^ALEMBIC' blender.txt >alembic.txt && { grep -q "^ALEMBIC \[${wanted%% *}\]" alembic.txt &&
+        good "Blender opens the Alembic file" || bad "Alembic in Blender: $(cat alembic.txt), not ${wanted%% *}"; }
 fi
 finish

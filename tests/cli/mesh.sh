@@ -40,9 +40,11 @@ all=$(triangles run/surfaces/surface_0003.ply) few=$(triangles few/surface_0003.
 expect "a picture of the surroundings that is missing" 2 'render.environment: cannot open' check drop.json \
     --set render.environment=none.hdr
 printf 'GIF89a' >sky.gif
-expect "one of another kind" 2 'Radiance HDR are read' render run --environment sky.gif --no-film --frames 3
+expect "one of another kind" 2 '--environment: .*Radiance HDR are read' render run --environment sky.gif --no-film --frames 3
 printf 'P6\n1 1\n255\nabc' >dot.ppm
 expect "one of a pixel" 2 '1 x 1 pixels; each side must have 2' check drop.json --set render.environment=dot.ppm
+"$selkie" check examples/channel_2d --set mesh.by_material=true | grep -q 'mesh.by_material: has no effect in 2D' &&
+    good "a note for meshes by material in 2D" || bad "no note for mesh.by_material"
 "$selkie" check examples/channel_2d --set render.cut='x>1' | grep -q 'render.cut: has no effect in 2D' &&
     good "a cut in 2D is noted" || bad "a cut in 2D"
 "$selkie" mesh run --frames 3 --to usd --attributes --out usd -q && grep -q 'float\[\] primvars:vorticity_x' \

@@ -24,4 +24,8 @@ cp run/surfaces/soft_wax/surface_0001.ply kept.ply
     good "the same mesh afterwards" || bad "another mesh: $(find again)"
 "$selkie" mesh run --by-material --to usd --attributes --out usd -q && [ -s usd/water/surface.usda ] &&
     grep -q 'primvars:material' usd/soft_wax/surface_0001.usda && good "attributes in USD, a stage each" || bad "usd: $(find usd)"
+"$selkie" mesh run --no-by-material --out whole -q && [ "$(ls whole/*.ply | wc -l)" -eq 3 ] && [ ! -d whole/water ] &&
+    good "one mesh of all against the scene's key" || bad "whole: $(find whole)"
+"$selkie" mesh run --by-material --no-by-material --out both -q 2>error.txt && bad "both options pass" ||
+    { grep -q 'exclude each other' error.txt && good "both options are refused"; } || bad "$(cat error.txt)"
 finish

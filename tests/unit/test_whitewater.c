@@ -60,7 +60,7 @@ static void step(sk_whitewater *w, const liquid *l, int frames)
     const sk_surface_particles cloud = {l->count, l->position[0], 12, l->velocity[0], 12};
     selkie_error error = {0};
     for (int f = 1; f <= frames; ++f)
-        if (sk_whitewater_step(w, &cloud, f, 1.0 / 30, &error))
+        if (sk_whitewater_step(w, &cloud, f, f / 30.0, 1.0 / 30, &error))
             fail_msg("%s", error.message);
 }
 
@@ -140,12 +140,56 @@ static void test_motion(void **state)
     free_liquid(&l);
 }
 
+/* Streams that collide around a block, a thin plate and a block that moves: nothing is inside, nothing passes. */
+static void test_obstacles(void **state)
+{
+    (void)state;
+    selkie_scene scene = unit_scene();
+    selkie_obstacle_def obstacles[3];
+    static const double boxes[3][2][3] = {
+        {{0.4, 0.0, 0.4}, {0.6, 0.7, 0.6}}, {{0.0, 0.6, 0.0}, {1.0, 0.61, 1.0}}, {{0.1, 0.1, 0.1}, {0.2, 0.3, 0.9}}};
+    for (int o = 0; o < 3; ++o) {
+        selkie_obstacle_defaults(&obstacles[o]);
+        selkie_shape_defaults(&obstacles[o].shape, SELKIE_SHAPE_BOX);
+        memcpy(obstacles[o].shape.min, boxes[o][0], sizeof obstacles[o].shape.min);
+        memcpy(obstacles[o].shape.max, boxes[o][1], sizeof obstacles[o].shape.max);
+    }
+    obstacles[2].velocity[0] = 0.5; /* m/s */
+    scene.obstacles = obstacles;
+    scene.obstacle_count = 3;
+    liquid l = fill(0.5, 3.0);
+    for (size_t i = 0; i < l.count; ++i) /* towards the plate */
+        l.velocity[i][1] = 6.0f;
+    sk_whitewater w;
+    const sk_surface_particles cloud = {l.count, l.position[0], 12, l.velocity[0], 12};
+    assert_int_equal(sk_whitewater_init(&w, &scene, 2, NULL), SELKIE_OK);
+    for (int f = 1; f <= 10; ++f) {
+        assert_int_equal(sk_whitewater_step(&w, &cloud, f, f / 30.0, 1.0 / 30, NULL), SELKIE_OK);
+        for (size_t i = 0; i < w.count; ++i) {
+            const float *x = w.particles[i].position;
+            assert_true(x[1] <= 0.6f);
+            for (int o = 0; o < 3; o += 2) {
+                const double moved = o ? 0.5 * f / 30.0 : 0.0;
+                int inside = 1;
+                for (int a = 0; a < 3; ++a)
+                    inside &= (double)x[a] > boxes[o][0][a] + (a ? 0.0 : moved) + 1e-6 &&
+                              (double)x[a] < boxes[o][1][a] + (a ? 0.0 : moved) - 1e-6;
+                assert_false(inside);
+            }
+        }
+    }
+    assert_true(w.count > 200);
+    sk_whitewater_free(&w);
+    free_liquid(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_where_it_is_made),
         cmocka_unit_test(test_threads_and_seeds),
         cmocka_unit_test(test_motion),
+        cmocka_unit_test(test_obstacles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,7 +159,8 @@ static int read_tables(selkie_scene *scene)
     }
     if (!code && scene->domain.dimension == 3 && scene->render.environment && scene->render.environment[0]) {
         sk_environment environment;
-        code = sk_environment_read(scene->render.environment, scene->folder, &environment, &error);
+        code =
+            sk_environment_read(scene->render.environment, scene->folder, "render.environment", &environment, &error);
         if (!code)
             sk_environment_free(&environment);
     }

@@ -23,6 +23,7 @@ enum {
     mesh_frames,
     mesh_attributes,
     mesh_by_material,
+    mesh_no_by_material,
     mesh_threads,
     mesh_force,
     mesh_quiet,
@@ -84,6 +85,9 @@ static const option_spec mesh_options[] = {
                           .kind = OPTION_FLAG,
                           .help = "a mesh for each material, in a folder of its name; frozen liquid is one of its own. "
                                   "Default mesh.by_material of the scene"},
+    [mesh_no_by_material] = {.name = "no-by-material",
+                             .kind = OPTION_FLAG,
+                             .help = "one mesh of all materials, also where the scene has mesh.by_material"},
     [mesh_threads] = {.name = "threads",
                       .letter = 'j',
                       .kind = OPTION_INTEGER,
@@ -347,6 +351,8 @@ static int run_mesh(const tool_arguments *arguments)
                 .attributes = values[mesh_attributes].given};
     if (m.attributes && !strcmp(m.ending, "obj"))
         return complain("--attributes: OBJ files have none; use ply, abc, vdb or usd");
+    if (values[mesh_by_material].given && values[mesh_no_by_material].given)
+        return complain("--by-material and --no-by-material exclude each other");
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;
@@ -356,9 +362,12 @@ static int run_mesh(const tool_arguments *arguments)
         code = open_run(&m, &folder, values);
     if (!code)
         code = choose_frames(&m, first, last, values[mesh_frames].given ? values[mesh_frames].text : ":");
+    const int apart =
+        !code && !values[mesh_no_by_material].given && (values[mesh_by_material].given || m.scene->mesh.by_material);
     if (!code)
-        code = values[mesh_by_material].given || m.scene->mesh.by_material ? make_parts(&m, values)
-                                                                           : make_meshes(&m, values);
+        m.scene->mesh.by_material = apart;
+    if (!code)
+        code = apart ? make_parts(&m, values) : make_meshes(&m, values);
     if (!code && !values[mesh_quiet].given)
         printf("%lld meshes made, %lld were there: %s\n", (long long)m.made, (long long)m.kept, m.out);
 

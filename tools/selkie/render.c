@@ -9,6 +9,7 @@
 
 #include "defs/cut_plane.h"
 #include "progress.h"
+#include "render/environment.h"
 #include "render/film.h"
 #include "render/render_run.h"
 #include "run_folder.h"
@@ -195,6 +196,11 @@ static int run_render(const tool_arguments *arguments)
     if (values[render_environment].given) {
         if (!realpath(values[render_environment].text, environment))
             return complain("--environment '%s': cannot be opened", values[render_environment].text);
+        sk_environment surroundings;
+        selkie_error error = {0};
+        if (sk_environment_read(environment, NULL, "--environment", &surroundings, &error))
+            return complain_error(&error);
+        sk_environment_free(&surroundings);
         options.environment = environment;
     }
 

@@ -87,7 +87,7 @@ static int step_frame(job *j, const sk_numbered_file *file)
     const double time = isfinite(data->time) ? data->time : (double)file->number / j->scene->time.fps;
     if (!code && isfinite(j->last_time) && time > j->last_time) {
         const sk_surface_particles liquid = {(size_t)data->count, data->position, 12, data->velocity, 12};
-        if (sk_whitewater_step(&j->water, &liquid, file->number, time - j->last_time, &error))
+        if (sk_whitewater_step(&j->water, &liquid, file->number, time, time - j->last_time, &error))
             code = complain_error(&error);
     }
     if (!code)
