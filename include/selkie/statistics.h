@@ -114,7 +114,7 @@ typedef enum selkie_summary {
     X(int64_t, pushed_out, "", "particles found inside solids in this step") \
     X(int, density_passes, "", \
       "corrections of density in this step (volume idp, unilateral); with idp more than one where more than 0.03 % " \
-      "of the liquid (3D: 0.02 %) was squeezed beyond idp.density_max") \
+      "of the liquid (3D: 0.01 %) was squeezed beyond idp.density_max") \
     X(int64_t, candidates, "", "particles on their way to an object (SPH with objects)") \
     X(int64_t, boundaries, "", "particles that are part of an object (SPH with objects)") \
     X(int64_t, free_cells, "", "unilateral: cells where pressure acts") \

@@ -120,6 +120,50 @@ SK_DEVICE float residual_of_cell(const float *high, const float *low, const row 
     return (f - r->excess * (h + l)) - sum;
 }
 
+/* Sums over cells of a block. */
+typedef struct judged_cells {
+    double squares, size, sum; /* of the natural residual and of x, squared; of the residual */
+    int held;
+} judged_cells;
+
+/* Copies x of a level's problem into tiles. */
+SK_DEVICE void load_problem(const sk_cuda_solver *solver, int depth, const pair *own, size_t base, float *high,
+                            float *low)
+{
+    const float *x = high_of(solver, depth);
+    for (int c = 0; c < 2; c++) {
+        high[own->tile + c] = x[base + c];
+        low[own->tile + c] = low_at(solver, depth, base + c);
+    }
+    for (int e = 0; e < EDGES; e++) {
+        if (own->edge_tile[e] < 0)
+            continue;
+        high[own->edge_tile[e]] = x[own->edge[e]];
+        low[own->edge_tile[e]] = low_at(solver, depth, own->edge[e]);
+    }
+}
+
+/* Residual and free cells among the two of a thread. `f` are their right sides. */
+SK_DEVICE judged_cells judge_pair(const pair *own, const float *high, const float *low, const float *f, int exact,
+                                  float *residual, float *free_inverse)
+{
+    judged_cells found = {0.0, 0.0, 0.0, 0};
+    for (int c = 0; c < 2; c++) {
+        const int at = own->tile + c;
+        const float inverse = own->r[c].inverse, gap = sk_bound_gap(high[at], low[at], 0.0f);
+        const float r = residual_of_cell(high, low, &own->r[c], f[c], at, exact);
+        const int is_free = sk_is_free(gap, r, inverse);
+        const double natural = (double)sk_natural_residual(gap, r, inverse);
+        residual[c] = r;
+        free_inverse[c] = is_free ? inverse : 0.0f;
+        found.squares += natural * natural;
+        found.size += (double)high[at] * (double)high[at];
+        found.sum += (double)r;
+        found.held += inverse > 0.0f && !is_free;
+    }
+    return found;
+}
+
 /* Residual and free cells of a level's problem. `again`: in double, if the residual before asked for it. */
 static __global__ void __launch_bounds__(PAIRS)
     judge(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int depth, int again)
@@ -130,7 +174,6 @@ static __global__ void __launch_bounds__(PAIRS)
     if (has_no_problem(solver, bounded, depth) || (again && !bounded->check))
         return;
     const sk_cuda_level *level = &solver->level[depth], *to = &part->level[depth];
-    const float *x = high_of(solver, depth);
     for (int n = 0; depth > 0 && n < 2; n++)
         SK_CUDA_EACH(i, level->places)
     bounded->partial[n][i] = 0.0;
@@ -142,43 +185,20 @@ static __global__ void __launch_bounds__(PAIRS)
         locate_pair((int)threadIdx.x, &own);
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
         const size_t base = (size_t)block * CELLS + own.at;
-        for (int c = 0; c < 2; c++) {
-            high[own.tile + c] = x[base + c];
-            low[own.tile + c] = low_at(solver, depth, base + c);
-        }
-        for (int e = 0; e < EDGES; e++) {
-            if (own.edge_tile[e] < 0)
-                continue;
-            high[own.edge_tile[e]] = x[own.edge[e]];
-            low[own.edge_tile[e]] = low_at(solver, depth, own.edge[e]);
-        }
+        load_problem(solver, depth, &own, base, high, low);
         __syncthreads();
-        double squares = 0.0, size = 0.0, sum = 0.0;
-        int held = 0;
-        for (int c = 0; c < 2; c++) {
-            const int at = own.tile + c;
-            const float inverse = own.r[c].inverse, gap = sk_bound_gap(high[at], low[at], 0.0f);
-            const float r = residual_of_cell(high, low, &own.r[c], level->b[base + c], at, exact);
-            const int is_free = sk_is_free(gap, r, inverse);
-            const double natural = (double)sk_natural_residual(gap, r, inverse);
-            to->b[base + c] = r;
-            to->inverse[base + c] = is_free ? inverse : 0.0f;
-            squares += natural * natural;
-            size += (double)high[at] * (double)high[at];
-            sum += (double)r;
-            held += inverse > 0.0f && !is_free;
-        }
-        if (depth == 0) {
-            squares = sk_cuda_sum(squares);
-            size = sk_cuda_sum(size);
-            if (threadIdx.x == 0) {
-                part->partial[0][block] = squares;
-                part->partial[1][block] = size;
-            }
+        const judged_cells found =
+            judge_pair(&own, high, low, level->b + base, exact, to->b + base, to->inverse + base);
+
+        /* Level 0 decides how the steps go on. */
+        const double squares = depth ? 0.0 : sk_cuda_sum(found.squares), size = depth ? 0.0 : sk_cuda_sum(found.size);
+        if (threadIdx.x == 0 && depth == 0) {
+            part->partial[0][block] = squares;
+            part->partial[1][block] = size;
         }
         if (closed) {
-            sum = sk_cuda_sum(sum);
-            held = sk_cuda_sum(held);
+            const double sum = sk_cuda_sum(found.sum);
+            const int held = sk_cuda_sum(found.held);
             if (threadIdx.x == 0) {
                 solver->partial[0][block] = sum;
                 atomicAdd(&bounded->held, held);

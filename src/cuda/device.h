@@ -306,6 +306,8 @@ void sk_cuda_give(sk_cuda *cuda, void *memory, size_t bytes);
  * arrays in the step that is sent, from `arrays`. */
 selkie_code sk_cuda_take_solids(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
+/* Moves the solids to their pose at the end of a step that runs. The slots of the blocks follow. */
+selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error);
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
 void sk_cuda_release_solids(sk_cuda *cuda);
 /* Makes room for more particles; those on the device stay. */

@@ -56,25 +56,21 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_kinds(const sk_ste
 {
     SK_CUDA_WAIT();
     __shared__ unsigned runs[2];
-    __shared__ int liquid_cells;
     if (threadIdx.x == 0 && blockIdx.x == 0)
         data->results.liquid = 0;
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         if (threadIdx.x == 0)
-            runs[0] = runs[1] = 0, liquid_cells = 0;
+            runs[0] = runs[1] = 0;
         __syncthreads();
         const int kind = sk_plain_kind(step, cell), liquid = (kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
         data->kinds[sk_plain_index(cell)] = (uint8_t)kind;
-        if (liquid) {
-            atomicOr(&runs[cell.local / 256], 1u << cell.local / 8 % 32);
-            atomicAdd(&liquid_cells, 1);
-        }
+        mark_runs(liquid, runs);
         __syncthreads();
         if (threadIdx.x == 0) {
             step->grid.runs[SK_RUNS_LIQUID][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
-            step->grid.block_flags[block] = liquid_cells ? SK_BLOCK_LIQUID : 0;
+            step->grid.block_flags[block] = runs[0] | runs[1] ? SK_BLOCK_LIQUID : 0;
         }
         __syncthreads();
     }

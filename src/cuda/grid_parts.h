@@ -52,6 +52,17 @@ SK_DEVICE int is_flagged_near(const sk_grid *grid, int block, int flag)
     return __syncthreads_or(n < SK_NEIGHBOURS && grid->block_flags[grid->neighbours[block][n]] & flag);
 }
 
+/* Marks the runs of eight cells with a marked one, a thread a cell; a warp adds its four runs at once. */
+SK_DEVICE void mark_runs(int marked, unsigned runs[2])
+{
+    const unsigned cells = __ballot_sync(~0u, marked), first = threadIdx.x / 8;
+    unsigned found = 0;
+    for (int n = 0; n < 4; n++)
+        found |= (cells >> 8 * n & 255u ? 1u : 0u) << n;
+    if (threadIdx.x % 32 == 0 && found)
+        atomicOr(&runs[first / 32], found << first % 32);
+}
+
 /* Work over the particles of blocks: a part of a block at a time, so that few blocks keep the device busy too. */
 SK_DEVICE int parts_of_blocks(const sk_grid *grid)
 {

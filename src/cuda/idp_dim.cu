@@ -214,8 +214,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_ste
         if (threadIdx.x < 2)
             runs[threadIdx.x] = 0;
         __syncthreads();
-        if (is_needy(step, cell))
-            atomicOr(&runs[cell.local / 256], 1u << cell.local / 8 % 32);
+        mark_runs(is_needy(step, cell), runs);
         __syncthreads();
         if (threadIdx.x == 0) {
             step->grid.runs[SK_RUNS_SCRATCH][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;

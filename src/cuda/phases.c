@@ -2,7 +2,6 @@
 #include "cuda/phases.h"
 #include "cuda/cuda.h"
 #include "defs/structs.h"
-#include "geom/shape.h"
 #include "selkie_config.h"
 
 #if SELKIE_HAVE_CUDA
@@ -31,6 +30,8 @@ static const struct {
     {"flip", "wall_layer", {sk_cuda_wall_layer_2d, sk_cuda_wall_layer_3d}},
     {"flip", "to_particles", {sk_cuda_to_particles_2d, sk_cuda_to_particles_3d}},
     {"flip", "advect", {sk_cuda_advect_2d, sk_cuda_advect_3d}},
+    {"unilateral", "solids", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
+    {"unilateral", "solids_again", {sk_cuda_uic_solids_2d, sk_cuda_uic_solids_3d}},
     {"unilateral", "density_correct", {sk_cuda_uic_correct_2d, sk_cuda_uic_correct_3d}},
     {"unilateral", "predict", {sk_cuda_uic_predict_2d, sk_cuda_uic_predict_3d}},
     {"unilateral", "pressure", {sk_cuda_uic_pressure_2d, sk_cuda_uic_pressure_3d}},
@@ -115,11 +116,7 @@ static int has_odd_period(const selkie_scene *scene)
 static const char *missing_in_unilateral(const selkie_scene *scene)
 {
     const selkie_unilateral_def *def = &scene->unilateral;
-    int moves = 0;
-    for (int o = 0; o < scene->obstacle_count; o++)
-        moves |= sk_obstacle_moves(&scene->obstacles[o]);
-    return moves && def->density_correction                 ? "unilateral incompressibility with moving obstacles"
-           : scene->domain.periodic                         ? "unilateral incompressibility with periodic sides"
+    return scene->domain.periodic                           ? "unilateral incompressibility with periodic sides"
            : def->suction                                   ? "unilateral.suction"
            : def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""
            : def->solver != SELKIE_UNILATERAL_ACTIVE_SET    ? "unilateral.solver \"mprgp\""

@@ -20,6 +20,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_advect_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_uic_correct_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_uic_solids_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_cuda_uic_predict_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_uic_pressure_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_uic_extrapolate_##dim(sk_step *step, selkie_error *error);                                     \

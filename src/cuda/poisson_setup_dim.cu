@@ -303,83 +303,101 @@ SK_DEVICE void choose_levels(sk_cuda_solver *solver)
     }
 }
 
-/* The coarsest level: its unknowns, and the inverse of their matrix by Gauss-Jordan. One thread block. */
-SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
-{
-    __shared__ double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
-    __shared__ double diagonal[SK_CUDA_BOTTOM];
-    __shared__ int cells[SK_CUDA_BOTTOM];
-    __shared__ int depth, count;
-    const int t = (int)threadIdx.x;
-    if (t == 0) {
-        depth = solver->bottom;
-        count = 0;
-    }
-    __syncthreads();
+/* The coarsest level while its matrix is inverted. */
+typedef struct bottom_work {
+    double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM], diagonal[SK_CUDA_BOTTOM];
+    float faces[SK_CUDA_BOTTOM][SIDES];
+    int cells[SK_CUDA_BOTTOM], beside[SK_CUDA_BOTTOM][SIDES];
+    int count;
+} bottom_work;
 
-    /* The unknowns in the order of the places (level 0: of the blocks) and of the cells. */
-    const sk_cuda_level *level = &solver->level[depth];
-    const int most = depth ? level->places : solver->block_count;
+/* Lists the unknowns in the order of the places (level 0: of the blocks) and of the cells. Returns their number. */
+SK_DEVICE int list_bottom(sk_cuda_solver *solver, const sk_cuda_level *level, bottom_work *work)
+{
+    const int depth = solver->bottom, most = depth ? level->places : solver->block_count, t = (int)threadIdx.x;
+    if (t == 0)
+        work->count = 0;
+    __syncthreads();
     for (int n = 0; n < most; n++) {
         const int block = depth ? level->map[n] : solver->active[n] ? n : 0;
         for (int c = 0; block && c < CELLS; c += (int)blockDim.x) {
             const int at = block * CELLS + c + t;
             int total;
-            const int is = c + t < CELLS && level->inverse[at] > 0.0f, before = count + sk_cuda_scan(is, &total);
+            const int is = c + t < CELLS && level->inverse[at] > 0.0f, before = work->count + sk_cuda_scan(is, &total);
             if (is && before < SK_CUDA_BOTTOM)
-                solver->bottom_cell[before] = cells[before] = at;
+                solver->bottom_cell[before] = work->cells[before] = at;
             __syncthreads();
             if (t == 0)
-                count += total;
+                work->count += total;
             __syncthreads();
         }
     }
-    const int unknowns = count < SK_CUDA_BOTTOM ? count : SK_CUDA_BOTTOM;
-    __threadfence();
-    __syncthreads();
+    return work->count < SK_CUDA_BOTTOM ? work->count : SK_CUDA_BOTTOM;
+}
 
-    /* The matrix. */
+/* The matrix. A thread finds the unknown on a side of another one. */
+SK_DEVICE void fill_bottom(const sk_cuda_level *level, int unknowns, bottom_work *work)
+{
+    const int t = (int)threadIdx.x;
     for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x)
-        a[0][e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
+        work->a[0][e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
+    for (int e = t; e < unknowns * SIDES; e += (int)blockDim.x) {
+        const int own = work->cells[e / SIDES], side = e % SIDES, block = own / CELLS, c = own % CELLS;
+        const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
+        const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
+        const int other = leaves ? level->neighbour[block][side] : block;
+        const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
+        int found = -1;
+        for (int j = 0; j < unknowns; j++)
+            found = work->cells[j] == there ? j : found;
+        work->faces[e / SIDES][side] = level->face[axis][upper ? there : own];
+        work->beside[e / SIDES][side] = found;
+    }
     __syncthreads();
     if (t < unknowns) {
-        const int block = cells[t] / CELLS, c = cells[t] % CELLS;
-        double sum = level->excess[cells[t]];
+        double sum = level->excess[work->cells[t]];
         for (int side = 0; side < SIDES; side++) {
-            const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
-            const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
-            const int other = leaves ? level->neighbour[block][side] : block;
-            const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
-            const double face = level->face[axis][upper ? there : cells[t]];
+            const double face = work->faces[t][side];
             sum += face;
-            for (int j = 0; face > 0.0 && j < unknowns; j++)
-                if (cells[j] == there)
-                    a[0][t][j] -= face;
+            if (face > 0.0 && work->beside[t][side] >= 0)
+                work->a[0][t][work->beside[t][side]] -= face;
         }
-        a[0][t][t] = sum;
-        diagonal[t] = sum;
+        work->a[0][t][t] = work->diagonal[t] = sum;
     }
     __syncthreads();
+}
 
-    /* Without an excess the matrix is singular; a small pivot then counts as infinite. Steps take turns between two
-     * copies, so that one barrier a step suffices. */
+/* Without an excess the matrix is singular; a small pivot then counts as infinite. Steps take turns between two copies,
+ * so that one barrier a step suffices. A thread has a column and some of the rows. */
+SK_DEVICE void invert_bottom(int unknowns, bottom_work *work)
+{
+    const int t = (int)threadIdx.x, teams = (int)blockDim.x / SK_CUDA_BOTTOM, column = t % SK_CUDA_BOTTOM,
+              team = t / SK_CUDA_BOTTOM;
     for (int k = 0; k < unknowns; k++) {
-        const double(*from)[SK_CUDA_BOTTOM] = a[k & 1];
-        const double pivot = from[k][k] > 1e-10 * diagonal[k] ? 1.0 / from[k][k] : 0.0;
-        for (int e = t; e < unknowns * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
-            const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-            const double row = (j == k ? 1.0 : from[k][j]) * pivot;
-            a[~k & 1][i][j] = i == k ? row : (j == k ? 0.0 : from[i][j]) - from[i][k] * row;
-        }
+        const double(*from)[SK_CUDA_BOTTOM] = work->a[k & 1];
+        const double pivot = from[k][k] > 1e-10 * work->diagonal[k] ? 1.0 / from[k][k] : 0.0;
+        const double row = (column == k ? 1.0 : from[k][column]) * pivot;
+        for (int i = team < teams ? team : unknowns; i < unknowns; i += teams)
+            work->a[~k & 1][i][column] = i == k ? row : (column == k ? 0.0 : from[i][column]) - from[i][k] * row;
         __syncthreads();
     }
-    const double(*result)[SK_CUDA_BOTTOM] = a[unknowns & 1];
-    for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
+}
+
+/* The coarsest level: its unknowns, and the inverse of their matrix by Gauss-Jordan. One thread block. */
+SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
+{
+    __shared__ bottom_work work;
+    const sk_cuda_level *level = &solver->level[solver->bottom];
+    const int unknowns = list_bottom(solver, level, &work);
+    fill_bottom(level, unknowns, &work);
+    invert_bottom(unknowns, &work);
+    const double(*result)[SK_CUDA_BOTTOM] = work.a[unknowns & 1];
+    for (int e = (int)threadIdx.x; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
         const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
         solver->bottom_inverse[i][j] =
             i < unknowns && j < unknowns ? (float)(0.5 * (result[i][j] + result[j][i])) : 0.0f;
     }
-    if (t == 0)
+    if (threadIdx.x == 0)
         solver->bottom_unknowns = unknowns;
 }
 

@@ -265,13 +265,14 @@ static selkie_code send_obstacles(sk_cuda *cuda, const sk_solids *solids, selkie
     return SELKIE_OK;
 }
 
-selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error)
+/* The solids of the step with their pose at a time (s). */
+static selkie_code place_solids(sk_step *step, double time, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     sk_solids *solids = &step->solids;
     if (!solids->obstacle_count && !solids->inlet_count)
         return SELKIE_OK;
-    sk_solids_move(solids, step->time);
+    sk_solids_move(solids, time);
     sk_solids_step(solids, step->time, step->time + step->dt);
     if (sk_solids_have_velocity(solids)) {
         list_moving(cuda, step);
@@ -279,6 +280,29 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error)
         SK_TRY(send_slots(cuda, solids, solids->static_count, error));
     }
     return solids->obstacle_count ? send_obstacles(cuda, solids, error) : SELKIE_OK;
+}
+
+selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error)
+{
+    /* As sk_move_solids. The density correction of unilateral incompressibility comes first and takes the start. */
+    const selkie_scene *scene = step->scene;
+    const int at_end = scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
+                       !scene->unilateral.density_correction && scene->discretization == SELKIE_DISCRETIZATION_GRID;
+    return place_solids(step, at_end ? step->time + step->dt : step->time, error);
+}
+
+selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error); /* the step has been sent */
+    SK_TRY(place_solids(step, step->time + step->dt, error));
+    const sk_solids arrays = cuda->sent->step.solids;
+    cuda->sent->step.solids = step->solids;
+    sk_cuda_point_solids(step, &arrays);
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->device->step.solids, &cuda->sent->step.solids, sizeof step->solids,
+                                cudaMemcpyHostToDevice, cuda->stream),
+                "a copy of the solids", error);
+    return SELKIE_OK;
 }
 
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays)

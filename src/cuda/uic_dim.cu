@@ -45,11 +45,9 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     const sk_grid *grid = &step->grid;
     const int count = (int)gridDim.x;
     const sk_cuda_unilateral *unilateral = &data->unilateral;
-    uic_rows rows;
-    rows.target = grid->fields[of == OF_DENSITY ? SK_FIELD_DENSITY : SK_FIELD_PREDICTED];
-    rows.presence = of == OF_PRESSURE ? grid->fields[SK_FIELD_DENSITY] : nullptr;
-    rows.bounds_flow = of == OF_PRESSURE;
-    rows.has_tension = 0; /* refused on the device */
+    const uic_rows rows = {grid->fields[of == OF_DENSITY ? SK_FIELD_DENSITY : SK_FIELD_PREDICTED],
+                           of == OF_PRESSURE ? grid->fields[SK_FIELD_DENSITY] : nullptr, of == OF_PRESSURE,
+                           of == OF_PRESSURE && step->capillary != 0};
     double largest = 0.0;
     clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)
@@ -224,25 +222,76 @@ SK_DEVICE void add_weights(const sk_grid *grid, int block, const int corner[3], 
     }
 }
 
+/* What moves the particles of a block: copies of the fields in and around it. */
+typedef struct moving_tiles {
+    float velocity[SELKIE_DIM * KNOWN_TILE], shift[SELKIE_DIM * KNOWN_TILE];
+} moving_tiles;
+
+/* How particles are moved. */
+typedef struct predicted_move {
+    sk_plain_frame frame;
+    float dt;    /* s  0 = only shifted */
+    int shifted; /*    by SHIFT_* */
+} predicted_move;
+
+/* The coordinates (cells) of a moved particle: predict_position of grid/predict_plain_dim.c. */
+template <bool AMONG_OBSTACLES>
+SK_DEVICE void predict_coordinate(const sk_step *step, const sk_cuda_constants *constants, const predicted_move *move,
+                                  const moving_tiles *tiles, const int corner[3], const float x[3], float coordinate[3])
+{
+    const sk_plain_frame *frame = &move->frame;
+    const float *low = constants->displacement.low, *high = constants->displacement.high;
+    float fraction[3] = {0.0f, 0.0f, 0.0f}, moved[3] = {0.0f, 0.0f, 0.0f};
+    int at[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] = (int)sk_cell_coordinate(x[d], frame->corner[d], frame->inverse);
+    sk_plain_fractions(frame, x, at, fraction);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float flown = move->dt > 0.0f ? sample_tile(tiles->velocity, corner, at, fraction, d, 0) : 0.0f;
+        const float pushed = move->shifted ? sample_tile(tiles->shift, corner, at, fraction, d, 1) : 0.0f;
+        moved[d] = sk_clamp(x[d] + (move->dt * flown + frame->cell_size * pushed), low[d], high[d]);
+    }
+    if (AMONG_OBSTACLES && !is_clear_of_obstacles(constants, x, moved))
+        sk_sweep_displaced(&step->solids, low, high, x, moved, move->dt > 0.0f ? 1.0 : 0.0);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        coordinate[d] = sk_within_reach(sk_cell_coordinate(moved[d], frame->corner[d], frame->inverse), corner[d]);
+}
+
+/* Adds the weights in the tile of a block to those of the grid. */
+SK_DEVICE void add_tile(const sk_grid *grid, int block, const uint32_t *tile)
+{
+    uint32_t *weights = (uint32_t *)(void *)grid->fields[SK_FIELD_PREDICTED];
+    for (int n = (int)threadIdx.x; n < REACHED; n += (int)blockDim.x) {
+        const int from_corner[3] = {n % REACHED_SIDE - SK_PREDICT_REACH,
+                                    n / REACHED_SIDE % REACHED_SIDE - SK_PREDICT_REACH,
+                                    SELKIE_DIM == 3 ? n / REACHED_SIDE / REACHED_SIDE - SK_PREDICT_REACH : 0};
+        if (!tile[n])
+            continue;
+        const sk_plain_cell cell = reached_cell(grid, block, from_corner);
+        if (cell.slot)
+            atomicAdd(&weights[sk_plain_index(cell)], tile[n]);
+    }
+}
+
 /* Weights of the particles at their positions at the end of the step, or only shifted. */
 template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     weigh_moved(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data, int by_velocity)
 {
-    __shared__ float velocity[SELKIE_DIM * KNOWN_TILE], shift[SELKIE_DIM * KNOWN_TILE];
+    __shared__ moving_tiles tiles;
     __shared__ uint32_t tile[REACHED];
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
-    const sk_plain_frame frame = frame_of_grid(grid);
-    const float dt = by_velocity ? (float)step->dt : 0.0f, *low = constants->displacement.low,
-                *high = constants->displacement.high;
-    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts, shifted = data->unilateral.shifted;
+    const predicted_move move = {frame_of_grid(grid), by_velocity ? (float)step->dt : 0.0f, data->unilateral.shifted};
+    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int block = 1 + item / parts;
         uint32_t first, last;
         particles_of_part(grid, block, item % parts, parts, &first, &last);
         if (first == last)
             continue;
+
+        /* The fields around the block. */
         const sk_plain_cell whole = {block, 0};
         int corner[3] = {0, 0, 0};
         sk_plain_coordinates(grid, whole, corner);
@@ -250,47 +299,22 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         for (int n = (int)threadIdx.x; n < REACHED; n += (int)blockDim.x)
             tile[n] = 0;
         if (by_velocity)
-            load_known_tile(grid, block, SK_FIELD_VELOCITY_X, velocity);
-        if (shifted)
-            load_known_tile(grid, block, SK_FIELD_SHIFT_X, shift);
+            load_known_tile(grid, block, SK_FIELD_VELOCITY_X, tiles.velocity);
+        if (move.shifted)
+            load_known_tile(grid, block, SK_FIELD_SHIFT_X, tiles.shift);
         __syncthreads();
+
         /* The threads of a warp take particles far apart: those of one cell would add to the same sums. */
-        const uint32_t lanes = blockDim.x, run = (last - first + lanes - 1) / lanes;
-        for (uint32_t n = 0; n < run; n++) {
-            const uint32_t p = first + threadIdx.x * run + n;
-            if (p >= last)
-                break;
+        const uint32_t run = (last - first + blockDim.x - 1) / blockDim.x, begin = first + threadIdx.x * run;
+        for (uint32_t p = begin; p < begin + run && p < last; p++) {
             const float4 half = *(const float4 *)(const void *)&step->particles.records[p];
             const float x[3] = {half.x, half.y, half.z};
-            float fraction[3] = {0.0f, 0.0f, 0.0f}, coordinate[3] = {0.0f, 0.0f, 0.0f}, moved[3] = {0.0f, 0.0f, 0.0f};
-            int at[3] = {0, 0, 0};
-            for (int d = 0; d < SELKIE_DIM; d++)
-                at[d] = (int)sk_cell_coordinate(x[d], frame.corner[d], frame.inverse);
-            sk_plain_fractions(&frame, x, at, fraction);
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                const float flown = by_velocity ? sample_tile(velocity, corner, at, fraction, d, 0) : 0.0f;
-                const float pushed = shifted ? sample_tile(shift, corner, at, fraction, d, 1) : 0.0f;
-                moved[d] = sk_clamp(x[d] + (dt * flown + frame.cell_size * pushed), low[d], high[d]);
-            }
-            if (AMONG_OBSTACLES && !is_clear_of_obstacles(constants, x, moved))
-                sk_sweep_displaced(&step->solids, low, high, x, moved, by_velocity ? 1.0 : 0.0);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                coordinate[d] =
-                    sk_within_reach(sk_cell_coordinate(moved[d], frame.corner[d], frame.inverse), corner[d]);
+            float coordinate[3] = {0.0f, 0.0f, 0.0f};
+            predict_coordinate<AMONG_OBSTACLES>(step, constants, &move, &tiles, corner, x, coordinate);
             add_weights(grid, block, corner, coordinate, tile);
         }
         __syncthreads();
-        uint32_t *weights = (uint32_t *)(void *)grid->fields[SK_FIELD_PREDICTED];
-        for (int n = (int)threadIdx.x; n < REACHED; n += (int)blockDim.x) {
-            const int from_corner[3] = {n % REACHED_SIDE - SK_PREDICT_REACH,
-                                        n / REACHED_SIDE % REACHED_SIDE - SK_PREDICT_REACH,
-                                        SELKIE_DIM == 3 ? n / REACHED_SIDE / REACHED_SIDE - SK_PREDICT_REACH : 0};
-            if (!tile[n])
-                continue;
-            const sk_plain_cell cell = reached_cell(grid, block, from_corner);
-            if (cell.slot)
-                atomicAdd(&weights[sk_plain_index(cell)], tile[n]);
-        }
+        add_tile(grid, block, tile);
     }
 }
 
@@ -369,6 +393,32 @@ selkie_code SK_DIM(sk_cuda_uic_correct)(sk_step *step, selkie_error *error)
 }
 
 /* --- prediction and pressure --- */
+
+/* Blocks look up the solids of their places. */
+static __global__ void find_solids(const sk_step *step, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, grid->block_count - 1)
+    {
+        const int block = (int)i + 1, *at = grid->coordinates[block];
+        const int place = at[0] + grid->blocks[0] * (at[1] + (SELKIE_DIM == 3 ? grid->blocks[1] * at[2] : 0));
+        step->solids.block_slot[block] = data->solid_slots[place];
+    }
+}
+
+static void launch_solids(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(cuda, find_solids, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
+}
+
+/* Obstacles at the end of the step, after the correction of density. */
+selkie_code SK_DIM(sk_cuda_uic_solids)(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_end_solids(step, error));
+    return sk_cuda_run(step, "uic_solids", launch_solids, error);
+}
 
 static __global__ void stop_at_walls(const sk_step *step)
 {

@@ -22,12 +22,12 @@ static void folder_name(const selkie_scene *scene, int material, int is_frozen, 
 /* Materials whose folders would have one name: later ones get a number. */
 static void number_name(const sk_frame_part *parts, int count, char name[64])
 {
-    const int length = (int)strlen(name) < 59 ? (int)strlen(name) : 59;
+    enum { most = 52 }; /* characters: room for any number */
     char plain[64];
-    snprintf(plain, sizeof plain, "%.*s", length, name);
+    snprintf(plain, sizeof plain, "%.*s", most, name);
     for (int n = 0, number = 2; n < count; n++)
         if (!strcmp(parts[n].name, name)) {
-            snprintf(name, 64, "%.59s_%d", plain, number++);
+            snprintf(name, 64, "%.*s_%d", most, plain, number++);
             n = -1; /* the new name may stand before */
         }
 }

@@ -402,9 +402,9 @@ static int correct_softly(const solve_work *w, int max_iterations, double enough
     int iterations = 0;
     for (double before = INFINITY; iterations<max_iterations && * norm> enough && *norm < 0.1 * before;) {
         before = *norm;
-        /* Half of what is needed: the iteration does not know the size of the residual itself. */
+        /* Less than what is needed: the iteration does not know the size of the residual itself. */
         iterations +=
-            SK_DIM(sk_stress_soften)(w, *scale, fmax(0.5 * enough / before, 1e-5), max_iterations - iterations);
+            SK_DIM(sk_stress_soften)(w, *scale, fmax(0.7 * enough / before, 1e-5), max_iterations - iterations);
         multiply(w, v->p, v->q);
         *scale = before;
         *norm = advance(w, 1.0, v->p, v->x, before);
@@ -412,14 +412,16 @@ static int correct_softly(const solve_work *w, int max_iterations, double enough
     return iterations;
 }
 
-/* Solves for x to a tolerance. r holds the right side. All threads take the same decisions; one of them reports. */
-static void iterate(const solve_work *w, int max_iterations, double tolerance, sk_stress_report *report)
+/* Solves for x to a tolerance. Unless it is the first pass, r holds the residual of x. All threads take the same
+ * decisions; one of them reports. */
+static void iterate(const solve_work *w, int max_iterations, double tolerance, int first, sk_stress_report *report)
 {
     const vectors *v = w->v;
     const float *z = w->hierarchy->levels[0].x;
-    const double size = sqrt(dot(w, v->r, v->r, v->partial[2]));
-    multiply(w, v->x, v->q);
-    double scale = size, norm = advance(w, 1.0, NULL, v->x, scale), energy = 0.0;
+    const double size = sqrt(dot(w, v->right, v->right, v->partial[2]));
+    if (first)
+        multiply(w, v->x, v->q);
+    double scale = size, norm = advance(w, first ? 1.0 : 0.0, NULL, v->x, scale), energy = 0.0;
     int iteration = 0;
     if (w->hierarchy->soft)
         iteration = correct_softly(w, max_iterations, tolerance * size, &scale, &norm);
@@ -447,7 +449,7 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, s
 }
 
 static void solve(const sk_stress_hierarchy *hierarchy, const vectors *v, const sk_stress_options *options,
-                  double tolerance, sk_stress_report *report)
+                  double tolerance, int first, sk_stress_report *report)
 {
     const int32_t count = hierarchy->levels[0].count;
     const int threads = count > FEW_ROWS ? hierarchy->threads : 1;
@@ -456,7 +458,7 @@ static void solve(const sk_stress_hierarchy *hierarchy, const vectors *v, const 
     {
         solve_work w = {hierarchy, v, {omp_get_thread_num(), omp_get_num_threads(), &barrier}, {0, 0}};
         w.chunks = share_of(0, (count + CHUNK - 1) / CHUNK, 1, w.team);
-        iterate(&w, options->max_iterations, tolerance, report);
+        iterate(&w, options->max_iterations, tolerance, first, report);
     }
 }
 
@@ -503,7 +505,7 @@ static void mark_given(const sk_stress_system *system, const sk_stress_level *le
             }
 }
 
-/* The right side of a block's rows without sources into `right`, the start into x. */
+/* The right side of a block's rows into `right` and r, the start into x. */
 static void load_block(const sk_stress_system *system, const sk_stress_level *level, int block, const vectors *v)
 {
     given_cells given;
@@ -521,13 +523,16 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
             sk_stress_cell(c, at);
             if (given.around[c])
                 right -= given_beside(system, level, block, at, a, number);
-            v->right[number] = right;
-            v->x[number] = start == start ? (double)start : 0.0;
+            v->right[number] = v->r[number] = right;
+            /* Faces without mass start at rest. A droplet of few particles has rows with nearly nothing but each other,
+             * whose common motion leaves no residual to speak of: a start from the last velocity would go from step to
+             * step and grow. */
+            v->x[number] = mass > 0.0f && start == start ? (double)start : 0.0;
         }
 }
 
-/* The right side of a block's rows with the sources of the cells beside them into r. */
-static void add_source(const sk_stress_level *level, const float *source, int block, const vectors *v)
+/* Takes what the sources of the cells beside them gained off the right side and the residual of a block's rows. */
+static void add_source(const sk_stress_level *level, const float *gain, int block, const vectors *v)
 {
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -538,9 +543,10 @@ static void add_source(const sk_stress_level *level, const float *source, int bl
             int at[3];
             sk_stress_cell(c, at);
             at[a]--;
-            const float before = at[a] < 0 ? source[sk_stress_place(level->neighbours, block, at)]
-                                           : source[here - ((size_t)1 << (a * SK_BLOCK_LOG))];
-            v->r[number] = v->right[number] - (double)(source[here] - before);
+            const float before = at[a] < 0 ? gain[sk_stress_place(level->neighbours, block, at)]
+                                           : gain[here - ((size_t)1 << (a * SK_BLOCK_LOG))];
+            v->right[number] -= (double)(gain[here] - before);
+            v->r[number] -= (double)(gain[here] - before);
         }
 }
 
@@ -586,8 +592,9 @@ static void find_push(const sk_stress_system *system, const sk_stress_level *lev
     }
 }
 
-/* q - b div u in the cells of a block. */
-static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source)
+/* Lowers q by b div u in the cells of a block. The gain is minus that. */
+static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source,
+                         float *gain)
 {
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
@@ -601,7 +608,8 @@ static void lower_source(const sk_stress_system *system, const sk_stress_level *
             divergence +=
                 system->velocity[d][sk_stress_place(level->neighbours, block, at)] - system->velocity[d][here];
         }
-        source[here] -= system->bulk[here] * (divergence == divergence ? divergence : 0.0f);
+        gain[here] = -system->bulk[here] * (divergence == divergence ? divergence : 0.0f);
+        source[here] += gain[here];
     }
 }
 
@@ -620,21 +628,24 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
     double **pieces[5] = {&v.x, &v.r, &v.p, &v.q, &v.right};
     for (int n = 0; n < 5; n++) {
         SK_STRESS_TAKE(options->arena, *pieces[n], (size_t)level->count + 2);
-        memset(*pieces[n], 0, ((size_t)level->count + 2) * sizeof(double));
-        ++*pieces[n];
+        *(*pieces[n])++ = 0.0;
+        (*pieces[n])[level->count] = 0.0;
     }
+    memset(v.p, 0, (size_t)level->count * sizeof *v.p);
     for (int n = 0; n < 4 && hierarchy.soft; n++) {
         SK_STRESS_TAKE(options->arena, v.soft[n], (size_t)level->count + 2);
-        memset(v.soft[n], 0, ((size_t)level->count + 2) * sizeof(float));
-        ++v.soft[n];
+        *v.soft[n]++ = 0.0f;
+        v.soft[n][level->count] = 0.0f;
     }
     for (int n = 0; n < 3; n++)
         SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
-    float *source = NULL;
+    float *source = NULL, *gain = NULL;
     const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
     if (options->passes > 1 && system->bulk) {
         SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&source, error));
+        SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&gain, error));
         memset(source, 0, values * sizeof(float));
+        memset(gain, 0, values * sizeof(float));
     }
     report->setup_ms = sk_wall_ms() - begin;
 
@@ -643,19 +654,18 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < system->block_count; b++)
         load_block(system, level, b, &v);
-    memcpy(v.r, v.right, (size_t)level->count * sizeof *v.r);
     for (int pass = 0; pass < passes; pass++) {
         if (pass > 0) {
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
             for (int b = 1; b < system->block_count; b++)
-                lower_source(system, level, b, source);
+                lower_source(system, level, b, source, gain);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
             for (int b = 1; b < system->block_count; b++)
-                add_source(level, source, b, &v);
+                add_source(level, gain, b, &v);
         }
         /* Passes before the last one only estimate the source. */
         const double looser = pass + 1 < passes ? 1000.0 : 1.0;
-        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), report);
+        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), pass == 0, report);
         if (!report->converged)
             break;
         if (pass + 1 == passes)

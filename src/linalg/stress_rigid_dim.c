@@ -35,6 +35,37 @@ static inline void join(int32_t *root, int32_t i, int32_t other)
     root[a > b ? a : b] = a > b ? b : a;
 }
 
+/* Joins the even rows of a group to neighbours in half rows that begin at `other`. Most are joined already. */
+static inline void join_half_rows(int32_t *root, int32_t first, int32_t other, int lanes)
+{
+    int32_t different = 0;
+    for (int n = 0; n < SK_STRESS_GROUP; n++)
+        different |= n < lanes ? root[first + n] ^ root[other + n] : 0;
+    for (int n = 0; n < lanes && different; n++)
+        join(root, first + n, other + n);
+}
+
+/* Joins a group of even rows to its neighbours with smaller numbers. */
+static void join_group(const sk_stress_level *level, int k, int32_t first, int32_t *root)
+{
+    const sk_stress_colour *colour = &level->colour[k];
+    const int odd = first >= colour->odd_groups;
+    const int32_t *column = level->group_column + (size_t)(colour->groups + (first - colour->first) / SK_STRESS_GROUP) *
+                                                      SK_STRESS_GROUP_COLUMNS;
+    for (int m = 0, beyond = SK_STRESS_NEIGHBOURS; m < SK_STRESS_NEIGHBOURS; m++) {
+        const int is_beyond = sk_stress_is_beyond(k / 2 == 0, odd, m);
+        const int32_t edge = first + (odd ? SK_STRESS_GROUP - 1 : 0);
+        if (is_beyond && column[beyond] < edge)
+            join(root, edge, column[beyond]);
+        beyond += is_beyond;
+
+        /* The other faces of the group, whose neighbours are consecutive. */
+        const int skipped = is_beyond && !odd;
+        if (column[m] + skipped < first)
+            join_half_rows(root, first + skipped, column[m] + skipped, SK_STRESS_GROUP - is_beyond);
+    }
+}
+
 /* Even rows are joined to all their neighbours, uneven ones to those between which stress acts. Of each pair, the row
  * with the larger number joins the two. */
 static void join_rows(const sk_stress_level *level, int32_t *root)
@@ -44,15 +75,30 @@ static void join_rows(const sk_stress_level *level, int32_t *root)
     for (int k = 0; k < SK_STRESS_COLOURS; k++) {
         int32_t own = level->colour[k].own_first;
         for (int32_t i = level->colour[k].first; i < level->colour[k].last; i++) {
-            int32_t columns[SK_STRESS_NEIGHBOURS];
+            const int32_t next = own < level->colour[k].own_last ? level->own_row[own] : level->count;
+            const int is_first = i < level->colour[k].singles && (i - level->colour[k].first) % SK_STRESS_GROUP == 0;
+            if (is_first && next >= i + SK_STRESS_GROUP) {
+                join_group(level, k, i, root);
+                i += SK_STRESS_GROUP - 1;
+                continue;
+            }
+            int32_t even[SK_STRESS_NEIGHBOURS];
+            const int32_t *columns = even;
             const float *coefficient = level->shared[k / 2];
-            if (own < level->colour[k].own_last && level->own_row[own] == i)
+            if (next == i) {
+                columns = level->own_column + (size_t)own * SK_STRESS_NEIGHBOURS;
                 coefficient = level->coefficient + (size_t)own++ * SK_STRESS_NEIGHBOURS;
-            sk_stress_columns(level, k, i, columns);
+            } else {
+                sk_stress_columns(level, k, i, even);
+            }
             for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
                 if (columns[m] < i && coefficient[m] != 0.0f)
                     join(root, i, columns[m]);
         }
+
+        /* Rows that point at their root: then the next colour finds most of its neighbours joined. */
+        for (int32_t i = 0; i < level->colour[k].last; i++)
+            root[i] = root[root[i]] == root[i] ? root[i] : find_root(root, i);
     }
 }
 

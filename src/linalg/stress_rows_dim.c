@@ -76,15 +76,6 @@ static inline void gather_weights(const weight_tiles *tiles, float mass, int pla
     }
 }
 
-/* Are the weights on both sides of a face the same? */
-static int is_even(const sk_stress_weights *w)
-{
-    int even = w->normal[0] == w->normal[1] && w->bulk[0] == w->bulk[1];
-    for (int n = 0; n < SK_STRESS_ACROSS; n++)
-        even &= w->shear[n][0] == w->shear[n][1];
-    return even;
-}
-
 /* --- Numbers of the unknowns --- */
 
 /* Marks of faces in `index` before they have numbers. */
@@ -96,6 +87,7 @@ enum { CLASS_GROUP, CLASS_ODD_GROUP, CLASS_SINGLE, CLASS_UNEVEN, CLASSES };
 /* Half rows: the cells of a block's row along x with even x, then those with odd x. */
 enum { HALF_ROWS = SK_BLOCK_CELLS / SK_STRESS_GROUP };
 typedef enum half_row {
+    HALF_NONE,    /* no face is an unknown */
     HALF_PARTIAL, /* some faces are no unknowns */
     HALF_UNEVEN,  /* all are uneven rows */
     HALF_FULL,    /* all are unknowns */
@@ -122,6 +114,39 @@ static inline int half_row_of(int c)
     return 2 * (c >> SK_BLOCK_LOG) + (c & 1);
 }
 
+/* Marks the unknowns in a row of a block along x, whose first face is at `here` and at `place` of the tiles. */
+static void mark_row(const sk_stress_level *level, const weight_tiles *tiles, size_t here, int place, int a)
+{
+    const float *normal = tiles->normal[a] + place, *before = normal - tile_step[a], *mass = level->mass[a] + here;
+    float diagonal[SK_BLOCK_N];
+    int32_t even[SK_BLOCK_N], *mark = level->index[a] + here;
+    for (int n = 0; n < SK_BLOCK_N; n++) {
+        diagonal[n] = mass[n] + 2.0f * (before[n] + normal[n]);
+        even[n] = before[n] == normal[n];
+    }
+    if (tiles->bulk) {
+        const float *bulk = tiles->bulk + place, *bulk_before = bulk - tile_step[a];
+        for (int n = 0; n < SK_BLOCK_N; n++) {
+            diagonal[n] += bulk_before[n] + bulk[n];
+            even[n] &= bulk_before[n] == bulk[n];
+        }
+    }
+    for (int m = 0; m < SK_STRESS_ACROSS; m++) {
+        const int b = sk_stress_axis(a, m);
+        const float *shear = tiles->shear[sk_stress_edge(a, b)] + place, *after = shear + tile_step[b];
+        for (int n = 0; n < SK_BLOCK_N; n++) {
+            diagonal[n] += shear[n] + after[n];
+            even[n] &= shear[n] == after[n];
+        }
+    }
+    for (int n = 0; n < SK_BLOCK_N; n++) {
+        const int is_unknown = diagonal[n] > SMALLEST_DIAGONAL && !level->fixed[a][here + (size_t)n];
+        mark[n] = is_unknown ? (even[n] ? MARK_EVEN : MARK_UNEVEN) : MARK_NONE;
+    }
+    for (int n = 0; n < SK_BLOCK_N && level->home; n++)
+        mark[n] = sk_stress_is_copy(level, here + (size_t)n) ? MARK_NONE : mark[n];
+}
+
 /* Marks the unknowns of a block. `first` gets the weights of the first even one of each component; without mass and
  * normal weight if there is none. */
 static void find_unknowns(const sk_stress_level *level, int block, sk_stress_weights first[SELKIE_DIM])
@@ -130,21 +155,15 @@ static void find_unknowns(const sk_stress_level *level, int block, sk_stress_wei
     memset(first, 0, SELKIE_DIM * sizeof *first);
     load_weights(level, block, &tiles);
     for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            sk_stress_weights w;
-            float coefficient[SK_STRESS_NEIGHBOURS];
             int at[3];
             sk_stress_cell(c, at);
-            level->index[a][here] = MARK_NONE;
-            if (level->fixed[a][here] || sk_stress_is_copy(level, here))
-                continue;
-            gather_weights(&tiles, level->mass[a][here], tile_place(at), a, &w);
-            if (!(sk_stress_row(&w, coefficient) > SMALLEST_DIAGONAL))
-                continue;
-            level->index[a][here] = is_even(&w) ? MARK_EVEN : MARK_UNEVEN;
-            if (is_even(&w) && !(first[a].normal[0] > 0.0f))
-                first[a] = w;
+            const int place = tile_place(at);
+            mark_row(level, &tiles, here, place, a);
+            for (int n = 0; n < SK_BLOCK_N && !(first[a].normal[0] > 0.0f); n++)
+                if (level->index[a][here + (size_t)n] == MARK_EVEN)
+                    gather_weights(&tiles, level->mass[a][here + (size_t)n], place + n, a, &first[a]);
         }
 }
 
@@ -159,33 +178,46 @@ static void choose_even_weights(sk_stress_level *level, const sk_stress_weights 
     }
 }
 
-/* Has a face whose two sides are the same the weights of even rows? */
-static int has_shared_weights(const sk_stress_level *level, size_t here, int a)
+/* Even rows of a block's row along x that have other weights than the shared ones become uneven. */
+static void check_weights(const sk_stress_level *level, size_t here, int a)
 {
     const sk_stress_weights *even = &level->even[a];
-    int same = level->mass[a][here] == even->mass && level->normal[a][here] == even->normal[1] &&
-               (!level->bulk || level->bulk[here] == even->bulk[1]);
-    for (int n = 0; n < SK_STRESS_ACROSS; n++)
-        same &= level->shear[sk_stress_edge(a, sk_stress_axis(a, n))][here] == even->shear[n][0];
-    return same;
+    const float *mass = level->mass[a] + here, *normal = level->normal[a] + here;
+    int32_t same[SK_BLOCK_N], *mark = level->index[a] + here;
+    for (int n = 0; n < SK_BLOCK_N; n++)
+        same[n] = mass[n] == even->mass && normal[n] == even->normal[1];
+    for (int n = 0; n < SK_BLOCK_N && level->bulk; n++)
+        same[n] &= level->bulk[here + (size_t)n] == even->bulk[1];
+    for (int m = 0; m < SK_STRESS_ACROSS; m++) {
+        const float *shear = level->shear[sk_stress_edge(a, sk_stress_axis(a, m))] + here;
+        for (int n = 0; n < SK_BLOCK_N; n++)
+            same[n] &= shear[n] == even->shear[m][0];
+    }
+    for (int n = 0; n < SK_BLOCK_N; n++)
+        mark[n] = mark[n] == MARK_EVEN && !same[n] ? MARK_UNEVEN : mark[n];
 }
 
 /* Rows with weights of their own are uneven. Finds what the half rows of a block hold. */
 static void look_at_half_rows(const sk_stress_level *level, int block, uint8_t half[SELKIE_DIM][HALF_ROWS])
 {
-    for (int a = 0; a < SELKIE_DIM; a++) {
-        int even[HALF_ROWS] = {0}, uneven[HALF_ROWS] = {0};
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            int32_t *mark = &level->index[a][here];
-            if (*mark == MARK_EVEN && !has_shared_weights(level, here, a))
-                *mark = MARK_UNEVEN;
-            even[half_row_of(c)] += *mark == MARK_EVEN;
-            uneven[half_row_of(c)] += *mark == MARK_UNEVEN;
+            const int32_t *mark = level->index[a] + here;
+            int even[2] = {0, 0}, uneven[2] = {0, 0};
+            check_weights(level, here, a);
+            for (int n = 0; n < SK_BLOCK_N; n++) {
+                even[n & 1] += mark[n] == MARK_EVEN;
+                uneven[n & 1] += mark[n] == MARK_UNEVEN;
+            }
+            for (int n = 0; n < 2; n++) {
+                const int unknowns = even[n] + uneven[n];
+                half[a][half_row_of(c + n)] = (uint8_t)(unknowns == 0                ? HALF_NONE
+                                                        : unknowns < SK_STRESS_GROUP ? HALF_PARTIAL
+                                                        : even[n]                    ? HALF_FULL
+                                                                                     : HALF_UNEVEN);
+            }
         }
-        for (int h = 0; h < HALF_ROWS; h++)
-            half[a][h] = even[h] + uneven[h] < SK_STRESS_GROUP ? HALF_PARTIAL : even[h] ? HALF_FULL : HALF_UNEVEN;
-    }
 }
 
 /* A full half row is a group if the half rows of all its neighbours have consecutive numbers. */
@@ -201,8 +233,9 @@ static void find_groups(const sk_stress_level *level, int block, const numbering
             other[1] += at[1];
             other[2] += at[2];
             const size_t place = sk_stress_place(level->neighbours, block, other);
-            whole = n->half[place / SK_BLOCK_CELLS][sk_stress_component(a, m)]
-                           [half_row_of((int)(place % SK_BLOCK_CELLS))] != HALF_PARTIAL;
+            whole =
+                n->half[place / SK_BLOCK_CELLS][sk_stress_component(a, m)][half_row_of((int)(place % SK_BLOCK_CELLS))] >
+                HALF_PARTIAL;
         }
         n->grouped[block][a][h] = whole ? HALF_GROUP : n->half[block][a][h];
     }
@@ -227,6 +260,13 @@ static int class_of(const numbering *n, int block, int c, int a, int mark)
     return half == HALF_FULL || mark == MARK_UNEVEN ? CLASS_UNEVEN : CLASS_SINGLE;
 }
 
+/* Does a row of a block along x begin with cell c, and has it no unknowns? */
+static inline int skips_row(const numbering *n, int block, int c, int a)
+{
+    return c % SK_BLOCK_N == 0 && n->half[block][a][half_row_of(c)] == HALF_NONE &&
+           n->half[block][a][half_row_of(c + 1)] == HALF_NONE;
+}
+
 /* Counts the unknowns of a block by colour and class. */
 static void count_unknowns(const sk_stress_level *level, int block, const numbering *n)
 {
@@ -236,6 +276,7 @@ static void count_unknowns(const sk_stress_level *level, int block, const number
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const int32_t mark = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
             int at[3];
+            c += skips_row(n, block, c, a) ? SK_BLOCK_N - 1 : 0;
             if (mark == MARK_NONE)
                 continue;
             sk_stress_cell(c, at);
@@ -255,6 +296,12 @@ static void number_unknowns(const sk_stress_level *level, int block, const numbe
             int32_t *index = &level->index[a][here];
             const int32_t mark = *index;
             int at[3];
+            if (skips_row(n, block, c, a)) {
+                for (int i = 0; i < SK_BLOCK_N; i++)
+                    index[i] = level->count;
+                c += SK_BLOCK_N - 1;
+                continue;
+            }
             *index = level->count;
             n->own[a][here] = -1;
             if (mark == MARK_NONE)
@@ -318,7 +365,7 @@ static selkie_code number_level(sk_stress_level *level, numbering *scratch, cons
     SK_STRESS_TAKE(options->arena, n.first, level->block_count);
     SK_STRESS_TAKE(options->arena, n.half, level->block_count);
     SK_STRESS_TAKE(options->arena, n.grouped, level->block_count);
-    memset(n.half[0], HALF_PARTIAL, sizeof n.half[0]);
+    memset(n.half[0], HALF_NONE, sizeof n.half[0]);
     for (int a = 0; a < SELKIE_DIM; a++) {
         SK_STRESS_TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS);
         SK_STRESS_TAKE(options->arena, n.own[a], (size_t)level->block_count * SK_BLOCK_CELLS);
@@ -421,6 +468,10 @@ static void make_rows(const sk_stress_level *level, const numbering *n, int bloc
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
             const int32_t row = level->index[a][here], own = n->own[a][here];
+            if (skips_row(n, block, c, a)) {
+                c += SK_BLOCK_N - 1;
+                continue;
+            }
             if (row == level->count || sk_stress_is_copy(level, here))
                 continue;
             const sk_stress_colour *colour = &level->colour[row < level->colour[2 * a].last ? 2 * a : 2 * a + 1];
@@ -429,8 +480,6 @@ static void make_rows(const sk_stress_level *level, const numbering *n, int bloc
             const int place = tile_place(at);
 
             /* Coefficients. */
-            level->diagonal[row] = level->shared_diagonal[a];
-            level->inverse[row] = 1.0f / level->shared_diagonal[a];
             if (own >= 0)
                 make_own_row(level, &weights, &numbers, row, own, level->mass[a][here], place, a);
 
@@ -467,6 +516,11 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
     SK_STRESS_TAKE(options->arena, level->residual, count + 1);
     *level->x++ = 0.0f;
     level->x[count] = level->b[count] = level->residual[count] = 0.0f;
+    for (int k = 0; k < SK_STRESS_COLOURS; k++)
+        for (int32_t i = level->colour[k].first; i < level->colour[k].last; i++) {
+            level->diagonal[i] = level->shared_diagonal[k / 2];
+            level->inverse[i] = 1.0f / level->shared_diagonal[k / 2];
+        }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
         make_rows(level, &n, b);

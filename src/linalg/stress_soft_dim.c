@@ -22,13 +22,11 @@ static inline __attribute__((always_inline)) int is_in_set(int set, int m)
     return own ? set & SET_OWN : set >> (1 + (m - 2) / SK_STRESS_OTHER) & 1;
 }
 
-/* The neighbours of colour k that come before it in the order of the colours. */
-static int set_before(int k)
+/* The neighbours of colour k that come before it in the order of the colours: of other components those of lower axes.
+ */
+static inline __attribute__((always_inline)) int set_before(int k)
 {
-    int set = k & 1 ? SET_OWN : 0;
-    for (int n = 0; n < SK_STRESS_ACROSS; n++)
-        set |= sk_stress_axis(k / 2, n) < k / 2 ? 2 << n : 0;
-    return set;
+    return (k & 1 ? SET_OWN : 0) | (k / 2 > 0 ? 2 : 0) | (k / 2 > 1 ? 4 : 0);
 }
 
 /* Solves rows of a triangle: out = in - less - inverse x sum of the set's neighbours in `out`. The lower triangle has
@@ -89,19 +87,14 @@ static inline __attribute__((always_inline)) void solve_row(const triangle *t, i
     t->out[i] = t->in[i] - (lower ? t->less[i] : 0.0f) - inverse * (even + odd);
 }
 
-/* A thread's rows of a colour. Uneven rows in groups are done once more. */
+/* A thread's rows of a colour, across x or not. Uneven rows in groups are done once more. */
 static inline __attribute__((always_inline)) void solve_set(const triangle *t, const colour_rows *rows,
-                                                            const colour_share *mine, int set, int lower)
+                                                            const colour_share *mine, int across_x, int set, int lower)
 {
     const sk_stress_level *level = t->level;
-    if (rows->across_x) {
-        solve_groups(t, rows, mine->groups[0], 1, 0, set, lower);
-        solve_groups(t, rows, mine->groups[1], 1, 1, set, lower);
-    } else {
-        solve_groups(t, rows, mine->groups[0], 0, 0, set, lower);
-        solve_groups(t, rows, mine->groups[1], 0, 1, set, lower);
-    }
     const float inverse = 1.0f / rows->diagonal;
+    solve_groups(t, rows, mine->groups[0], across_x, 0, set, lower);
+    solve_groups(t, rows, mine->groups[1], across_x, 1, set, lower);
     for (int32_t i = mine->singles.first; i < mine->singles.last; i++)
         solve_row(t, i, rows->shared, single_columns(level, &rows->colour, i), inverse, set, lower);
     for (int kind = 0; kind < 3; kind++)
@@ -119,36 +112,40 @@ static void copy_rows(const triangle *t, share mine)
         t->out[i] = t->in[i] - (t->lower ? t->less[i] : 0.0f);
 }
 
+/* A thread's rows of colour k, a constant. */
+static inline __attribute__((always_inline)) void solve_colour(const triangle *t, const colour_rows *rows,
+                                                               const colour_share *mine, int k)
+{
+    if (t->lower)
+        solve_set(t, rows, mine, k / 2 == 0, set_before(k), 1);
+    else
+        solve_set(t, rows, mine, k / 2 == 0, SET_ALL & ~set_before(k), 0);
+}
+
 static void solve_triangle(const triangle *t, sk_team team)
 {
     for (int n = 0; n < SK_STRESS_COLOURS; n++) {
         const int k = t->lower ? n : SK_STRESS_COLOURS - 1 - n;
         const colour_rows rows = rows_of_colour(t->level, k);
         const colour_share mine = share_colour(t->level, &rows.colour, team);
-        const int set = t->lower ? set_before(k) : SET_ALL & ~set_before(k);
 
-        /* The compiler resolves each set. */
-#define SOLVE_SET(n)                                                                                                   \
-    case n:                                                                                                            \
-        if (t->lower)                                                                                                  \
-            solve_set(t, &rows, &mine, n, 1);                                                                          \
-        else                                                                                                           \
-            solve_set(t, &rows, &mine, n, 0);                                                                          \
-        break
-        switch (set) {
-            SOLVE_SET(1);
-            SOLVE_SET(2);
-            SOLVE_SET(3);
-#if SELKIE_DIM == 3
-            SOLVE_SET(4);
-            SOLVE_SET(5);
-            SOLVE_SET(6);
-            SOLVE_SET(7);
-#endif
-        default:
+        /* The compiler resolves the set of each colour. */
+        if (n == 0)
             copy_rows(t, share_of(rows.colour.first, rows.colour.last, 1, team));
-        }
-#undef SOLVE_SET
+        else if (k == 0)
+            solve_set(t, &rows, &mine, 1, SET_ALL, 0);
+        else if (k == 1)
+            solve_colour(t, &rows, &mine, 1);
+        else if (k == SK_STRESS_COLOURS - 1)
+            solve_set(t, &rows, &mine, 0, SET_ALL, 1);
+        else if (k == 2)
+            solve_colour(t, &rows, &mine, 2);
+#if SELKIE_DIM == 3
+        else if (k == 3)
+            solve_colour(t, &rows, &mine, 3);
+        else if (k == 4)
+            solve_colour(t, &rows, &mine, 4);
+#endif
         sk_team_wait(team);
     }
 }

@@ -101,7 +101,7 @@ static inline __attribute__((unused)) colour_share share_colour(const sk_stress_
 
 typedef struct vectors {
     double *x, *r, *p, *q; /* [count + 1]; the last stays 0, and a value before the first */
-    double *right;         /* [count + 1] the right side without sources */
+    double *right;         /* [count + 1] the right side */
     float *soft[4];        /* the same, for a soft level */
     double *partial[3];    /* sums of chunks; three, so that a thread may begin one while others read the last */
 } vectors;

@@ -90,13 +90,37 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
     return reach;
 }
 
+/* Copies the n values of a particle's attribute. Calls of memcpy would take longer than the copies. */
+static inline void copy_values(uint32_t *to, const uint32_t *from, size_t n)
+{
+    switch (n) {
+    case 1:
+        *to = *from;
+        break;
+    case 2:
+        memcpy(to, from, 2 * sizeof *to);
+        break;
+    case 3:
+        memcpy(to, from, 3 * sizeof *to);
+        break;
+    case 4:
+        memcpy(to, from, 4 * sizeof *to);
+        break;
+    case 9:
+        memcpy(to, from, 9 * sizeof *to);
+        break;
+    default:
+        memcpy(to, from, n * sizeof *to);
+    }
+}
+
 static inline __attribute__((unused)) void move_record(sk_particles *particles, uint32_t source, uint32_t target)
 {
     particles->spare[target] = particles->records[source];
     for (int a = 0; a < particles->attribute_count; a++) {
         const sk_attribute *attribute = &particles->attributes[a];
         size_t n = (size_t)attribute->components;
-        memcpy(attribute->spare + target * n, attribute->data + source * n, n * sizeof(uint32_t));
+        copy_values(attribute->spare + target * n, attribute->data + source * n, n);
     }
 }
 

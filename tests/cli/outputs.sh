@@ -122,6 +122,20 @@ cp -r out/dam grows && awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) col
 "$selkie" run --resume --out grows --end 0.55 --quiet 2>error.txt
 [ $? -eq 0 ] && grep -q '^selkie: warning: energy grew by' error.txt && "$selkie" info grows | grep -q '^warning *energy grew' &&
     good "energy that grew is told" || bad "energy that grew: $(cat error.txt)"
+# The same beside a body, whose own energy counts.
+cat >afloat.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 0.75], "cell_size": 0.0625}, "time": {"end": 0.4},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [1, 0.25]}}],
+ "bodies": [{"density": 400, "shape": {"type": "sphere", "center": [0.5, 0.5], "radius": 0.125}}]}
+SCENE
+"$selkie" run afloat.json --out afloat --quiet 2>error.txt
+[ $? -eq 0 ] && [ ! -e afloat/warnings.txt ] && good "a body that falls is no warning" || bad "a body: $(cat error.txt)"
+awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+    NR > 5 { $column["body_kinetic_energy"] += 0.2 * $column["potential_energy"] } { print }' afloat/stats.csv >grown.csv &&
+    mv grown.csv afloat/stats.csv && rm afloat/finished
+"$selkie" run --resume --out afloat --end 0.45 --quiet 2>error.txt
+[ $? -eq 0 ] && grep -q '^selkie: warning: energy grew by' error.txt && good "energy of a body that grew is told" ||
+    bad "energy of a body: $(cat error.txt)"
 
 # --- Pictures
 if grep -q '^libpng *there' doctor.txt; then

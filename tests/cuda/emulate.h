@@ -100,6 +100,18 @@ template <typename T> inline T __shfl_up_sync(unsigned, T value, int lanes)
     const int own = sk_emulated_current;
     return __shfl_sync_emulated(value, own % 32 >= lanes ? own - lanes : own);
 }
+inline unsigned __ballot_sync(unsigned, int value)
+{
+    static int values[SK_EMULATED_THREADS];
+    const int own = sk_emulated_current, first = own / 32 * 32;
+    unsigned bits = 0;
+    values[own] = value;
+    __syncthreads();
+    for (int t = 0; t < 32 && first + t < (int)blockDim.x; t++)
+        bits |= (values[first + t] != 0 ? 1u : 0u) << t;
+    __syncthreads();
+    return bits;
+}
 inline int __popc(unsigned value)
 {
     return __builtin_popcount(value);

@@ -195,16 +195,24 @@ static void goes_on(void **state)
 }
 
 /* Threads of the validation scene. fall (g / nu^2)^(1/3) is 0.38 to 0.95: the gravitational regime. Single turns
- * differ, so many are looked at. */
+ * differ, so many are looked at. The thickest liquid begins to coil last. */
 enum { THREADS = 5 };
 static const thread_case threads[THREADS] = {
     {"thread 3D APIC, 0.05 m2/s, 1 cm3/s", 0.05, 1e-6, 0.00075, 0, 2.0, 5.0},
     {"thread 3D APIC, 0.1 m2/s, 1 cm3/s", 0.1, 1e-6, 0.00075, 0, 2.0, 5.0},
-    {"thread 3D APIC, 0.2 m2/s, 1 cm3/s", 0.2, 1e-6, 0.00075, 0, 2.0, 5.0},
+    {"thread 3D APIC, 0.2 m2/s, 1 cm3/s", 0.2, 1e-6, 0.00075, 0, 3.0, 6.0},
     {"thread 3D APIC, 0.05 m2/s, 1.4 cm3/s", 0.05, 1.4e-6, 0.00075, 0, 1.6, 4.0},
     {"thread 3D APIC, 0.05 m2/s, 2 cm3/s", 0.05, 2e-6, 0.00075, 0, 1.2, 3.0},
 };
 static coils found_in[THREADS];
+
+/* rate a^2 over (g Q^3 / nu)^(1/4): the same for all threads in the gravitational regime. */
+static double coiling_constant(int n)
+{
+    const thread_case *c = &threads[n];
+    const coils *found = &found_in[n];
+    return found->rate * found->thread * found->thread / pow(GRAVITY * pow(c->flow, 3.0) / c->viscosity, 0.25);
+}
 
 /* Runs one thread and prints what it does, without a judgement. */
 static void measure_thread(int n)
@@ -213,8 +221,7 @@ static void measure_thread(int n)
     found_in[n] = run_thread(c);
     const coils *found = &found_in[n];
     note(c->name, "speed of the coil / speed of the thread", lying_speed(c, found));
-    note(c->name, "rate a^2 / (g Q^3 / nu)^(1/4)",
-         found->rate * found->thread * found->thread / pow(GRAVITY * pow(c->flow, 3.0) / c->viscosity, 0.25));
+    note(c->name, "rate a^2 / (g Q^3 / nu)^(1/4)", coiling_constant(n));
 }
 
 /* The exponent p of rate a^2 ~ q^p over the threads listed, by a line through logarithms. */
@@ -235,8 +242,11 @@ static double exponent_of(const int list[3], const double quantity[3])
     return top / bottom;
 }
 
-/* All threads run before any figure is judged. The exponents come from a range of two in flow and four in
- * viscosity: 10 % in a rate are 0.15 in the exponent of the flow. */
+/* All threads run before any figure is judged. The radius a is that of the thread above its coil, as in the theory:
+ * fall and nozzle are given, so it changes with flow and viscosity too. It is known to 5 %, the rate of three turns to
+ * 5
+ * %, so the constant to 15 %. The speed of one coil wanders by 20 %; the mean of all is within 10 %. The exponents come
+ * from a range of two in flow and four in viscosity: 10 % in a rate are 0.15 in the exponent of the flow. */
 static void coils_by_itself(void **state)
 {
     (void)state;
@@ -251,11 +261,19 @@ static void coils_by_itself(void **state)
     const double of_flow = exponent_of(flows, flow), of_viscosity = exponent_of(viscosities, viscosity);
     note("threads 3D APIC", "exponent of the flow, exact 0.75", of_flow);
     note("threads 3D APIC", "exponent of the viscosity, exact -0.25", of_viscosity);
+    double speed = 0.0, constant = 0.0;
+    for (int n = 0; n < THREADS; n++) {
+        speed += lying_speed(&threads[n], &found_in[n]) / THREADS;
+        constant += coiling_constant(n) / THREADS;
+    }
     for (int n = 0; n < THREADS; n++) {
         at_most(threads[n].name, "stray particles", (double)found_in[n].strays, 0.0);
-        between(threads[n].name, "speed of the coil / speed of the thread", lying_speed(&threads[n], &found_in[n]), 0.9,
-                1.1);
+        between(threads[n].name, "speed of the coil / speed of the thread", lying_speed(&threads[n], &found_in[n]), 0.8,
+                1.2);
+        between(threads[n].name, "rate a^2 / (g Q^3 / nu)^(1/4) / mean of threads", coiling_constant(n) / constant,
+                0.85, 1.15);
     }
+    between("threads 3D APIC", "speed of the coil / speed of the thread", speed, 0.9, 1.1);
     between("threads 3D APIC", "exponent of the flow", of_flow, 0.6, 0.9);
     between("threads 3D APIC", "exponent of the viscosity", of_viscosity, -0.4, -0.1);
 }

@@ -97,25 +97,35 @@ static int has_drive(const selkie_scene *scene)
         tension |= scene->materials[i].surface_tension > 0;
         moves |= scene->materials[i].thermal_expansion != 0.0; /* warm liquid rises */
     }
-    return moves || tension || scene->source_count || scene->body_count || scene->force_count || scene->object_count ||
+    for (int i = 0; i < scene->joint_count; i++) /* motors */
+        moves |= scene->joints[i].spin != 0.0 || scene->joints[i].swing != 0.0;
+    moves |= scene->body_count && scene->discretization != SELKIE_DISCRETIZATION_GRID;
+    return moves || tension || scene->source_count || scene->force_count || scene->object_count ||
            scene->reduced.excite_count || scene->pressure.start > 0;
 }
 
-/* Mechanical energy above its least value so far, where nothing puts energy in: liquid only loses it. The limit is
- * above the swings when a dam break meets an obstacle (1.8 %). Steps after liquid has left through a drain or an open
- * side are not compared: it takes its energy along. */
+/* Mechanical energy above its least value so far, where nothing puts energy in: liquid only loses it. Bodies bounce and
+ * soft ones keep energy in their shape: with them the energy of the start is the limit. The part allowed is above the
+ * swings when a dam break meets an obstacle (1.8 %). Steps after liquid has left through a drain or an open side are
+ * not compared: it takes its energy along. */
 static void judge_energy(const selkie_scene *scene, const sk_table *stats, warning_list *list)
 {
     const double allowed = 0.03; /* of the energy at the start, against the domain's origin */
     const double *time = sk_table_column(stats, "time"), *kinetic = sk_table_column(stats, "kinetic_energy");
     const double *potential = sk_table_column(stats, "potential_energy"), *drained = sk_table_column(stats, "drained");
-    const double *elastic = sk_table_column(stats, "elastic_energy");
+    /* Columns that some scenes have. */
+    const double *more[] = {sk_table_column(stats, "elastic_energy"), sk_table_column(stats, "body_kinetic_energy"),
+                            sk_table_column(stats, "body_potential_energy")};
     if (has_drive(scene) || !time || !kinetic || !potential || !drained || stats->row_count < 2)
         return;
     double scale = kinetic[0] + fabs(potential[0]), least = INFINITY, growth = 0, when = 0;
+    for (int m = 1; m < 3; m++)
+        scale += more[m] ? fabs(more[m][0]) : 0.0;
     for (int64_t i = 0; i < stats->row_count && drained[i] == 0; i++) {
-        double energy = kinetic[i] + potential[i] + (elastic ? elastic[i] : 0.0);
-        least = fmin(least, energy);
+        double energy = kinetic[i] + potential[i];
+        for (int m = 0; m < 3; m++)
+            energy += more[m] ? more[m][i] : 0.0;
+        least = i && scene->body_count ? least : fmin(least, energy);
         if (energy - least > growth) {
             growth = energy - least;
             when = time[i];

@@ -136,6 +136,8 @@ SK_LANES_INLINE int sk_any(sk_lane_mask mask)
 {
 #if SK_LANES_COUNT == 8 && defined(__AVX__)
     return _mm256_movemask_ps((__m256)mask) != 0;
+#elif SK_LANES_COUNT == 4 && defined(__aarch64__)
+    return vmaxvq_u32((uint32x4_t)mask) != 0;
 #else
     typedef int64_t halves __attribute__((vector_size(4 * SK_LANES_COUNT)));
     const halves h = (halves)mask;

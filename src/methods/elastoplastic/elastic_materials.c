@@ -1,6 +1,8 @@
 #include "methods/elastoplastic/elastic_materials.h"
+#include "methods/elastoplastic/elastic_saved.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "defs/materials.h"
@@ -58,4 +60,14 @@ selkie_code sk_elastic_check_count(const sk_step *step, const char *form, selkie
                    "liquids: %lld points are too few for discretization \"%s\", a body needs at least %lld: make the "
                    "shapes larger, or the cells smaller (domain.resolution)",
                    (long long)count, form, (long long)least);
+}
+
+selkie_code sk_elastic_restore(sk_elastic_saved *saved, const sk_chunk_view *chunk, const char *file,
+                               selkie_error *error)
+{
+    if (chunk->bytes != sizeof *saved)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of %s has %llu bytes, not %zu", file, chunk->name,
+                       (unsigned long long)chunk->bytes, sizeof *saved);
+    memcpy(saved, chunk->data, sizeof *saved);
+    return SELKIE_OK;
 }

@@ -61,8 +61,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
     (void)error;
-    step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
-    step->counted_volume = step->surface_volume = step->kernel_volume;
+    sk_elastic_measure(step);
     return SELKIE_OK;
 }
 
@@ -78,32 +77,24 @@ static void destroy(sk_step *step)
     sk_release(step->memory, fitted);
 }
 
-/* Pressure waves cross a part of a cell in a step. */
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
-    limits->extra += sk_fitted_of(step)->saved.wave_speed;
+    sk_elastic_limit_step(&sk_fitted_of(step)->saved, limits);
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
-    const sk_fitted_saved *saved = &sk_fitted_of(step)->saved;
-    s->elastic_energy = saved->elastic_energy;
-    s->plastic_work = saved->plastic_work;
+    sk_elastic_statistics(&sk_fitted_of(step)->saved, s);
 }
 
 static sk_chunk_view state(const sk_step *step)
 {
-    return (sk_chunk_view){"points", &sk_fitted_of(step)->saved, sizeof(sk_fitted_saved)};
+    return (sk_chunk_view){"points", &sk_fitted_of(step)->saved, sizeof(sk_elastic_saved)};
 }
 
 static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
 {
-    sk_fitted *fitted = sk_fitted_of(step);
-    if (chunk->bytes != sizeof fitted->saved)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of the points has %llu bytes, not %zu", file,
-                       (unsigned long long)chunk->bytes, sizeof fitted->saved);
-    memcpy(&fitted->saved, chunk->data, sizeof fitted->saved);
-    return SELKIE_OK;
+    return sk_elastic_restore(&sk_fitted_of(step)->saved, chunk, file, error);
 }
 
 /* Attributes, which the sort keeps twice, and what a step keeps for each point and its neighbours. */

@@ -9,19 +9,14 @@
 #ifndef SK_METHODS_FITTED_H
 #define SK_METHODS_FITTED_H
 
+#include "methods/elastoplastic/elastic_saved.h"
 #include "methods/method.h"
 #include "particles/neighbours.h"
 
 extern const sk_method sk_method_fitted;
 
-typedef struct sk_fitted_saved {
-    double plastic_work;   /* J    since the start */
-    double elastic_energy; /* J    at the start of the last step */
-    double wave_speed;     /* m/s  fastest pressure wave of the last step */
-} sk_fitted_saved;
-
 typedef struct sk_fitted {
-    sk_fitted_saved saved;
+    sk_elastic_saved saved;
     int material_count, is_additive;
     struct sk_elastic_material *materials; /* [material_count] */
     double spacing, support;               /* m */

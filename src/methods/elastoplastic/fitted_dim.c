@@ -199,7 +199,7 @@ static selkie_code reserve(sk_step *step, sk_fitted *fitted, selkie_error *error
 selkie_code SK_DIM(sk_fitted_stress)(sk_step *step, selkie_error *error)
 {
     const fit_frame frame = make_frame(step);
-    sk_fitted_saved *saved = &frame.fitted->saved;
+    sk_elastic_saved *saved = &frame.fitted->saved;
     const double volume = pow(step->grid.cell_size, SELKIE_DIM) / step->particles_per_cell;
     law_sums *sums;
     SK_TRY(reserve(step, frame.fitted, error));

@@ -113,8 +113,7 @@ static selkie_code measure(sk_step *step, selkie_error *error)
     if (!is_alone(step))
         return SELKIE_OK;
     sk_lagging_settle(step, &sk_mpm_of(step)->own);
-    step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
-    step->counted_volume = step->surface_volume = step->kernel_volume;
+    sk_elastic_measure(step);
     return SELKIE_OK;
 }
 
@@ -140,32 +139,24 @@ selkie_code sk_mpm_sort_3d(sk_step *step, selkie_error *error)
     return sk_lagging_sort_3d(step, &sk_mpm_of(step)->own, error);
 }
 
-/* Pressure waves cross a part of a cell in a step. */
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
-    limits->extra += sk_mpm_of(step)->saved.wave_speed;
+    sk_elastic_limit_step(&sk_mpm_of(step)->saved, limits);
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
-    const sk_mpm_saved *saved = &sk_mpm_of(step)->saved;
-    s->elastic_energy = saved->elastic_energy;
-    s->plastic_work = saved->plastic_work;
+    sk_elastic_statistics(&sk_mpm_of(step)->saved, s);
 }
 
 static sk_chunk_view state(const sk_step *step)
 {
-    return (sk_chunk_view){"mpm", &sk_mpm_of(step)->saved, sizeof(sk_mpm_saved)};
+    return (sk_chunk_view){"mpm", &sk_mpm_of(step)->saved, sizeof(sk_elastic_saved)};
 }
 
 static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
 {
-    sk_mpm *mpm = sk_mpm_of(step);
-    if (chunk->bytes != sizeof mpm->saved)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of mpm has %llu bytes, not %zu", file,
-                       (unsigned long long)chunk->bytes, sizeof mpm->saved);
-    memcpy(&mpm->saved, chunk->data, sizeof mpm->saved);
-    return SELKIE_OK;
+    return sk_elastic_restore(&sk_mpm_of(step)->saved, chunk, file, error);
 }
 
 /* Attributes, which are there twice, and their order. */

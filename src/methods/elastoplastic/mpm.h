@@ -15,21 +15,17 @@
 #ifndef SK_METHODS_MPM_H
 #define SK_METHODS_MPM_H
 
+#include "methods/elastoplastic/elastic_saved.h"
 #include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_mpm;
 
-/* State that outlives a step. */
-typedef struct sk_mpm_saved {
-    double plastic_work;   /* J    since the start */
-    double elastic_energy; /* J    at the start of the last step */
-    double wave_speed;     /* m/s  fastest pressure wave of the last step */
-} sk_mpm_saved;
+typedef sk_elastic_saved sk_mpm_saved; /* the name in the GPU's code */
 
 enum { SK_MPM_LEVELS = 65 }; /* of temperature, where a scene has heat: from softens_from to softens_to */
 
 typedef struct sk_mpm {
-    sk_mpm_saved saved;
+    sk_elastic_saved saved;
     int material_count, levels;
     struct sk_elastic_material *materials; /* [material_count][levels] */
     float (*tiles)[4];                     /* [particle blocks][tile nodes] momentum and mass of a block's points */

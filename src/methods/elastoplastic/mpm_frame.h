@@ -67,7 +67,7 @@ SK_MPM_INLINE selkie_code sk_mpm_begin_giving(sk_step *step, sk_mpm_giving *givi
 /* Adds up the blocks in their order. */
 SK_MPM_INLINE void sk_mpm_end_giving(sk_step *step, const sk_mpm_giving *giving)
 {
-    sk_mpm_saved *saved = &sk_mpm_of(step)->saved;
+    sk_elastic_saved *saved = &sk_mpm_of(step)->saved;
     const double volume = pow(step->grid.cell_size, SELKIE_DIM) / step->particles_per_cell;
     saved->elastic_energy = saved->wave_speed = 0.0;
     for (int block = 1; block <= step->grid.particle_blocks; block++) {

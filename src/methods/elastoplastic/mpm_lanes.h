@@ -5,11 +5,6 @@
 #include "methods/elastoplastic/mpm_frame.h"
 #include "methods/elastoplastic/point_lanes.h"
 
-/* Cost of a group across cells over that of a group in one cell, times 8. Sums of eight lanes of a cell are dear. */
-#ifndef SK_WIDE_COST
-#define SK_WIDE_COST (SK_LANES_COUNT == 8 ? 6 : 8)
-#endif
-
 /* Rows of the attributes of the points in the rows `rows`. */
 SK_LANES_INLINE sk_point_rows sk_mpm_sources(const sk_mpm_points *points, const sk_point_rows *rows)
 {
@@ -34,8 +29,9 @@ typedef struct sk_mpm_wide {
     uint32_t least, most; /* points of a cell */
 } sk_mpm_wide;
 
-/* Are groups across SK_LANES cells faster than groups in each of them? start[] of the cells. */
-SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, sk_mpm_wide *wide)
+/* Are groups across SK_LANES cells faster than groups in each of them? start[] of the cells; `cost` is that of a group
+ * across cells over that of a group in one, times 8. */
+SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, uint32_t cost, sk_mpm_wide *wide)
 {
     uint32_t apart = 0;
     *wide = (sk_mpm_wide){UINT32_MAX, 0};
@@ -45,13 +41,38 @@ SK_LANES_INLINE int sk_mpm_is_wide(const uint32_t *start, sk_mpm_wide *wide)
         wide->most = count > wide->most ? count : wide->most;
         wide->least = count < wide->least ? count : wide->least;
     }
-    return SK_WIDE_COST * wide->most <= 8 * apart;
+    return cost * wide->most <= 8 * apart;
 }
 
 /* First node of a row in the tile, counted from the cell's first. */
 SK_LANES_INLINE int sk_mpm_row_start(int row)
 {
     return SK_MPM_TILE_N * (row % 3) + SK_MPM_TILE_N * SK_MPM_TILE_N * (row / 3);
+}
+
+/* --- Laws --- */
+
+/* What transfers need of a point's law: `push` of sk_mpm_gift, symmetric (3D: two numbers more), and mass at the end.
+ */
+enum { SK_MPM_PUSH = SELKIE_DIM == 3 ? 8 : 4 };
+
+/* Plastic flow and stress of the points from `begin` to `end` (mpm_law_dim.c). push[] is of the first. */
+void SK_DIM(sk_mpm_laws)(const sk_mpm_giving *giving, uint32_t begin, uint32_t end, sk_mpm_law_sums *sums,
+                         float (*push)[SK_MPM_PUSH]);
+
+/* Push and mass of a group from the rows of its points, which count from `begin`. Idle lanes have no mass. */
+SK_LANES_INLINE fl sk_mpm_load_push(float (*push)[SK_MPM_PUSH], uint32_t begin, const sk_point_rows *rows,
+                                    fl to[SK_SYMMETRIC])
+{
+    sk_point_rows own = *rows;
+    fl column[SK_MPM_PUSH];
+    for (int l = 0; l < SK_LANES; l++)
+        own.at[l] -= begin;
+    for (int n = 0; n < SK_MPM_PUSH; n += 4)
+        sk_load_columns(push[0], SK_MPM_PUSH, n, &own, column + n);
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        to[n] = column[n];
+    return sk_choose(rows->busy, column[SK_MPM_PUSH - 1], fl_splat(0.0f));
 }
 
 /* --- Matrices --- */

@@ -12,17 +12,28 @@
 #if defined(__AVX2__) && !defined(SK_LANES_COUNT)
 #define SK_LANES_COUNT 8
 #endif
-#include "methods/elastoplastic/mpm_law.h"
+#include "methods/elastoplastic/mpm_lanes.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 /* --- Lanes of one cell --- */
 
 enum {
-    ROWS = SK_MPM_NODES / 3,     /* of three nodes along x */
-    MOST_GROUPS = 32 / SK_LANES, /* of a cell, added at once */
-    MOST_WIDE = 16               /* of neighbouring cells */
+    ROWS = SK_MPM_NODES / 3,                 /* of three nodes along x */
+    MOST_GROUPS = 32 / SK_LANES,             /* of a cell, added at once */
+    MOST_WIDE = 16,                          /* of neighbouring cells */
+    WIDE_COST = SK_LANES_COUNT == 8 ? 6 : 8, /* sums of the eight lanes of a cell are dear */
+    MOST_LAWS = 512                          /* points of neighbouring cells that are lanes */
 };
+
+/* What the groups of a block share. */
+typedef struct give_frame {
+    const sk_mpm_giving *giving;
+    int block;
+    const uint32_t *start; /* of its cells */
+    sk_mpm_law_sums sums;
+    float laws[MOST_LAWS][SK_MPM_PUSH];
+} give_frame;
 
 /* What a group gives to the levels of the axes, by component; `x` and `level[0]` have the factor of mass. */
 typedef struct gift {
@@ -122,25 +133,32 @@ static void add_gifts(const gift *gifts, int count, float (*first)[4])
     }
 }
 
-static void give_cell(const sk_mpm_giving *giving, int block, int cell, sk_mpm_lane_sums *sums, float (*first)[4])
+/* Points from `begin` to `end` of a cell, at most MOST_LAWS. */
+static void give_points(give_frame *frame, const sk_lane_place *place, uint32_t begin, uint32_t end, float (*first)[4])
 {
-    const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS + cell;
-    const uint32_t begin = start[0], end = start[1];
-    const sk_lane_place place = sk_place_lanes(giving->grid, block, cell, 0);
+    const sk_mpm_giving *giving = frame->giving;
     gift gifts[MOST_GROUPS];
     int count = 0;
+    SK_DIM(sk_mpm_laws)(giving, begin, end, &frame->sums, frame->laws);
     for (uint32_t p = begin; p < end; p += SK_LANES) {
         const sk_point_rows rows = sk_point_rows_of(p, end), sources = sk_mpm_sources(&giving->points, &rows);
-        fl push[SK_SYMMETRIC], mass;
-        sk_mpm_fetch(&giving->points, giving->points.now.deformation, p);
+        fl push[SK_SYMMETRIC];
         sk_mpm_fetch(&giving->points, giving->points.now.affine, p);
-        sk_mpm_group_law(giving, &rows, &sources, SK_LANES_ADJOIN, sums, push, &mass);
-        make_gift(giving, &place, &rows, &sources, mass, push, &gifts[count++]);
+        const fl mass = sk_mpm_load_push(frame->laws, begin, &rows, push);
+        make_gift(giving, place, &rows, &sources, mass, push, &gifts[count++]);
         if (count < MOST_GROUPS && p + SK_LANES < end)
             continue;
         add_gifts(gifts, count, first);
         count = 0;
     }
+}
+
+static void give_cell(give_frame *frame, int cell, float (*first)[4])
+{
+    const uint32_t *start = frame->start + cell;
+    const sk_lane_place place = sk_place_lanes(frame->giving->grid, frame->block, cell, 0);
+    for (uint32_t p = start[0]; p < start[1]; p += MOST_LAWS)
+        give_points(frame, &place, p, start[1] - p < MOST_LAWS ? start[1] : p + MOST_LAWS, first);
 }
 
 /* --- Lanes of neighbouring cells --- */
@@ -292,8 +310,7 @@ static void add_wide_gifts(const wide_gift *gifts, int count, int first, wide_ti
 
 /* Cells that are lanes, and what their points give. */
 typedef struct wide_giving {
-    const sk_mpm_giving *giving;
-    sk_mpm_lane_sums *sums;
+    give_frame *frame;
     wide_tile *tile;
     const uint32_t *start;
     sk_lane_place place;
@@ -301,46 +318,46 @@ typedef struct wide_giving {
     wide_gift gifts[MOST_WIDE];
 } wide_giving;
 
-/* Point n of each cell. */
-INLINE void give_wide(wide_giving *wide, uint32_t n, sk_lane_kind kind)
+/* Fetches what the transfer needs of points while their laws are computed. */
+static void fetch_points(const sk_mpm_points *points, uint32_t begin, uint32_t end)
 {
-    const sk_mpm_giving *giving = wide->giving;
-    const sk_point_rows rows = sk_point_rows_across(wide->start, n, kind);
-    const sk_point_rows sources = sk_mpm_sources(&giving->points, &rows);
-    fl push[SK_SYMMETRIC], mass;
-    sk_mpm_group_law(giving, &rows, &sources, kind, wide->sums, push, &mass);
-    make_wide_gift(giving, &wide->place, &rows, &sources, mass, push, &wide->gifts[wide->count++]);
-    if (wide->count < MOST_WIDE)
-        return;
-    add_wide_gifts(wide->gifts, wide->count, wide->first, wide->tile);
-    wide->count = 0;
+    for (uint32_t p = begin; p < end; p++) {
+        __builtin_prefetch(points->now.affine + sk_mpm_row(points, p) * SK_MPM_MATRIX);
+        if (p % 2 == 0) /* two a cache line */
+            __builtin_prefetch(points->records + p);
+    }
 }
 
-static void give_full(wide_giving *wide, uint32_t begin, uint32_t end)
+/* Points n from `begin` to `end` of each cell. */
+INLINE void give_wide(wide_giving *wide, uint32_t begin, uint32_t end, sk_lane_kind kind)
 {
-    for (uint32_t n = begin; n < end; n++)
-        give_wide(wide, n, SK_LANES_FULL);
+    const sk_mpm_giving *giving = wide->frame->giving;
+    for (uint32_t n = begin; n < end; n++) {
+        const sk_point_rows rows = sk_point_rows_across(wide->start, n, kind);
+        const sk_point_rows sources = sk_mpm_sources(&giving->points, &rows);
+        fl push[SK_SYMMETRIC];
+        const fl mass = sk_mpm_load_push(wide->frame->laws, wide->start[0], &rows, push);
+        make_wide_gift(giving, &wide->place, &rows, &sources, mass, push, &wide->gifts[wide->count++]);
+        if (wide->count < MOST_WIDE)
+            continue;
+        add_wide_gifts(wide->gifts, wide->count, wide->first, wide->tile);
+        wide->count = 0;
+    }
 }
 
-static void give_part(wide_giving *wide, uint32_t begin, uint32_t end)
-{
-    for (uint32_t n = begin; n < end; n++)
-        give_wide(wide, n, SK_LANES_PART);
-}
-
-static void give_cells(const sk_mpm_giving *giving, int block, int cell, const sk_mpm_wide *lanes,
-                       sk_mpm_lane_sums *sums, wide_tile *tile)
+static void give_cells(give_frame *frame, int cell, const sk_mpm_wide *lanes, wide_tile *tile)
 {
     wide_giving wide;
-    wide.giving = giving;
-    wide.sums = sums;
+    wide.frame = frame;
     wide.tile = tile;
-    wide.start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS + cell;
+    wide.start = frame->start + cell;
     wide.first = sk_mpm_first_node(cell);
     wide.count = 0;
-    wide.place = sk_place_lanes(giving->grid, block, cell, 1);
-    give_full(&wide, 0, lanes->least);
-    give_part(&wide, lanes->least, lanes->most);
+    wide.place = sk_place_lanes(frame->giving->grid, frame->block, cell, 1);
+    fetch_points(&frame->giving->points, wide.start[0], wide.start[SK_LANES]);
+    SK_DIM(sk_mpm_laws)(frame->giving, wide.start[0], wide.start[SK_LANES], &frame->sums, frame->laws);
+    give_wide(&wide, 0, lanes->least, SK_LANES_FULL);
+    give_wide(&wide, lanes->least, lanes->most, SK_LANES_PART);
     if (wide.count)
         add_wide_gifts(wide.gifts, wide.count, wide.first, tile);
 }
@@ -362,27 +379,31 @@ static void add_wide_tile(const wide_tile *from, float (*tile)[4])
 
 static void give_block(const sk_mpm_giving *giving, int block)
 {
-    const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     float(*tile)[4] = giving->mpm->tiles + (size_t)(block - 1) * SK_MPM_TILE;
-    sk_mpm_lane_sums sums = {0};
+    give_frame frame;
     wide_tile wide;
+    frame.giving = giving;
+    frame.block = block;
+    frame.start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    frame.sums = (sk_mpm_law_sums){0};
     memset(tile, 0, SK_MPM_TILE * sizeof *tile);
     memset(&wide, 0, sizeof wide);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell += SK_LANES) {
+        const uint32_t *start = frame.start + cell;
         sk_mpm_wide lanes;
-        if (start[cell] == start[cell + SK_LANES])
+        if (start[0] == start[SK_LANES])
             continue;
-        if (sk_mpm_is_wide(start + cell, &lanes)) {
-            give_cells(giving, block, cell, &lanes, &sums, &wide);
+        if (sk_mpm_is_wide(start, WIDE_COST, &lanes) && start[SK_LANES] - start[0] <= MOST_LAWS) {
+            give_cells(&frame, cell, &lanes, &wide);
             continue;
         }
-        for (int c = cell; c < cell + SK_LANES; c++)
+        for (int c = 0; c < SK_LANES; c++)
             if (start[c] < start[c + 1])
-                give_cell(giving, block, c, &sums, tile + sk_mpm_first_node(c));
+                give_cell(&frame, cell + c, tile + sk_mpm_first_node(cell + c));
     }
     if (wide.any)
         add_wide_tile(&wide, tile);
-    giving->sums[block] = sk_mpm_total_sums(&sums);
+    giving->sums[block] = frame.sums;
 }
 
 selkie_code SK_DIM(sk_mpm_to_grid)(sk_step *step, selkie_error *error)

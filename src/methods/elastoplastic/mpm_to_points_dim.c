@@ -18,7 +18,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ROWS = SK_MPM_NODES / 3 }; /* of three nodes along x */
+enum {
+    ROWS = SK_MPM_NODES / 3, /* of three nodes along x */
+    WIDE_COST = 10           /* points of several cells lie apart in memory */
+};
 
 /* Velocities of a tile by component. The last row may be read beyond its end. */
 typedef struct velocity_tile {
@@ -293,7 +296,7 @@ static void take_block(const sk_mpm_taking *taking, sk_step *step, int block)
         sk_mpm_wide lanes;
         if (start[cell] == start[cell + SK_LANES])
             continue;
-        if (sk_mpm_is_wide(start + cell, &lanes)) {
+        if (sk_mpm_is_wide(start + cell, WIDE_COST, &lanes)) {
             take_cells(&frame, cell, &lanes);
             continue;
         }

@@ -94,8 +94,7 @@ static selkie_code measure(sk_step *step, selkie_error *error)
 {
     (void)error;
     sk_lagging_settle(step, &sk_rest_shape_of(step)->own);
-    step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
-    step->counted_volume = step->surface_volume = step->kernel_volume;
+    sk_elastic_measure(step);
     return SELKIE_OK;
 }
 
@@ -124,34 +123,26 @@ selkie_code sk_rest_sort_3d(sk_step *step, selkie_error *error)
     return sk_lagging_sort_3d(step, &sk_rest_shape_of(step)->own, error);
 }
 
-/* Pressure waves cross a part of a cell in a step. */
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
-    limits->extra += sk_rest_shape_of(step)->saved.wave_speed;
+    sk_elastic_limit_step(&sk_rest_shape_of(step)->saved, limits);
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
-    const sk_rest_saved *saved = &sk_rest_shape_of(step)->saved;
-    s->elastic_energy = saved->elastic_energy;
-    s->plastic_work = saved->plastic_work;
+    sk_elastic_statistics(&sk_rest_shape_of(step)->saved, s);
 }
 
 static sk_chunk_view state(const sk_step *step)
 {
-    return (sk_chunk_view){"rest_shape", &sk_rest_shape_of(step)->saved, sizeof(sk_rest_saved)};
+    return (sk_chunk_view){"rest_shape", &sk_rest_shape_of(step)->saved, sizeof(sk_elastic_saved)};
 }
 
 /* The rest positions come with the particles, after this: the next step lays them out. */
 static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
 {
-    sk_rest_shape *rest = sk_rest_shape_of(step);
-    if (chunk->bytes != sizeof rest->saved)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of rest_shape has %llu bytes, not %zu", file,
-                       (unsigned long long)chunk->bytes, sizeof rest->saved);
-    memcpy(&rest->saved, chunk->data, sizeof rest->saved);
-    rest->is_laid = 0;
-    return SELKIE_OK;
+    sk_rest_shape_of(step)->is_laid = 0;
+    return sk_elastic_restore(&sk_rest_shape_of(step)->saved, chunk, file, error);
 }
 
 /* Attributes, which are there twice, their order, and sites. */

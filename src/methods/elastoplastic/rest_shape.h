@@ -15,6 +15,7 @@
 #ifndef SK_METHODS_REST_SHAPE_H
 #define SK_METHODS_REST_SHAPE_H
 
+#include "methods/elastoplastic/elastic_saved.h"
 #include "methods/elastoplastic/lagging.h"
 
 extern const sk_method sk_method_rest_shape;
@@ -28,15 +29,8 @@ extern const sk_method sk_method_rest_shape;
 
 enum { SK_BRICK_LOG = 3, SK_BRICK_N = 1 << SK_BRICK_LOG, SK_BRICK_MASK = SK_BRICK_N - 1 };
 
-/* State that outlives a step. */
-typedef struct sk_rest_saved {
-    double plastic_work;   /* J    since the start */
-    double elastic_energy; /* J    at the start of the last step, without that of the zero-energy control */
-    double wave_speed;     /* m/s  fastest pressure wave of the last step */
-} sk_rest_saved;
-
 typedef struct sk_rest_shape {
-    sk_rest_saved saved;
+    sk_elastic_saved saved;
     int material_count, is_plastic;
     struct sk_elastic_material *materials; /* [material_count] */
     struct sk_rest_material *bonds_of;     /* [material_count] */

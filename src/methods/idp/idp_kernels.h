@@ -13,8 +13,9 @@
 #define SK_IDP_NEEDY_DENSITY 1.1f
 
 /* The share of the liquid that the bound may hide before the correction is repeated. Larger values lose volume for a
- * moment in the double dams when the fronts meet; smaller ones gain nothing. */
-#define SK_IDP_HIDDEN_SHARE (SELKIE_DIM == 2 ? 3e-4 : 2e-4)
+ * moment in the double dams when the fronts meet, and later in single steps that are not repeated while the steps
+ * around them are. */
+#define SK_IDP_HIDDEN_SHARE (SELKIE_DIM == 2 ? 3e-4 : 1e-4)
 
 /* Width of the region around the cells of a second correction. Odd, since layers alternate between two masks. */
 enum { SK_IDP_REGION_WIDTH = SELKIE_DIM == 2 ? 7 : 3 };

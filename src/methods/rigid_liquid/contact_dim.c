@@ -160,8 +160,10 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
     double stiffness[SK_POISSON_MODES][SK_POISSON_MODES] = {{0}}, response[SK_POISSON_MODES][SK_POISSON_MODES];
     double system[SK_POISSON_MODES][SK_POISSON_MODES], change[SK_POISSON_MODES];
     const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM), h = step->grid.cell_size;
-    for (int k = 0; k < SK_BODY_MODES; k++)
-        velocity[k] = k < SELKIE_DIM ? rigid->velocity[k] : rigid->angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        velocity[d] = rigid->velocity[d];
+    for (int k = SELKIE_DIM; k < SK_BODY_MODES; k++)
+        velocity[k] = rigid->angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2];
 
     /* The sums. */
     int found = 0;

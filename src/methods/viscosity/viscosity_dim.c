@@ -107,20 +107,31 @@ static inline float greater(float a, float b)
     return a > b ? a : b;
 }
 
-/* Depths below the surface, of which solid cells have none; among the least also distances from obstacles. */
-static void load_depths(const sk_step *step, int block, int cut, float *least, float *most)
+/* Depths below the surface, of which solid cells have none; among the least also distances from obstacles. `count`
+ * cells in a row from `cell` on. */
+static void load_depths(const sk_step *step, sk_plain_cell cell, int count, int cut, float *least, float *most)
 {
     const sk_grid *grid = &step->grid;
-    int place = 0;
+    const float *depth = grid->fields[SK_FIELD_DEPTH] + sk_plain_index(cell);
+    const float *outside = cut ? step->solids.distance + sk_plain_solid_index(&step->solids, cell) : NULL;
+    const uint8_t *kind = grid->kinds + sk_plain_index(cell);
+    for (int i = 0; i < count; i++) {
+        const int solid = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+        least[i] = lesser(solid ? 1.0f : depth[i], outside ? outside[i] : 1.0f);
+        most[i] = solid ? -1.0f : depth[i];
+    }
+}
+
+/* The same for a block and the cells around it. */
+static void load_depth_tiles(const sk_step *step, int block, int cut, float *least, float *most)
+{
     for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
-        for (int j = -1; j <= SK_BLOCK_N; j++)
-            for (int i = -1; i <= SK_BLOCK_N; i++, place++) {
-                const sk_plain_cell cell = sk_plain_beside(grid, (sk_plain_cell){block, 0}, (const int[3]){i, j, k});
-                const float depth = grid->fields[SK_FIELD_DEPTH][sk_plain_index(cell)];
-                const int solid = is_solid(grid, cell);
-                const float outside = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, cell)] : 1.0f;
-                least[place] = lesser(solid ? 1.0f : depth, outside);
-                most[place] = solid ? -1.0f : depth;
+        for (int j = -1; j <= SK_BLOCK_N; j++, least += TILE_N, most += TILE_N)
+            for (int part = 0; part < 3; part++) {
+                const int first = part == 0 ? -1 : part == 1 ? 0 : SK_BLOCK_N;
+                const sk_plain_cell cell =
+                    sk_plain_beside(&step->grid, (sk_plain_cell){block, 0}, (const int[3]){first, j, k});
+                load_depths(step, cell, part == 1 ? SK_BLOCK_N : 1, cut, least + first + 1, most + first + 1);
             }
 }
 
@@ -158,7 +169,7 @@ static void measure_block(const sk_step *step, const viscous_fields *f, int bloc
     const float far = 0.251f; /* cells; a sub-cell that far from the surface is full or empty */
     float least[TILE_VALUES], most[TILE_VALUES];
     value_range range;
-    load_depths(step, block, cut, least, most);
+    load_depth_tiles(step, block, cut, least, most);
     find_ranges(least, most, &range);
     SK_PLAIN_EACH_CELL(cell, block)
     {
