@@ -407,6 +407,20 @@ typedef struct sk_lane_flow {
     fl left, shift;
 } sk_lane_flow;
 
+/* 1 - exp(-x), x not below 0: eight terms below 1/2, where the next is below 6e-9. */
+SK_LANES_INLINE fl sk_decayed(fl x)
+{
+    if (sk_any(~(x < 0.5f))) {
+        for (int l = 0; l < SK_LANES; l++)
+            x[l] = -expm1f(-x[l]);
+        return x;
+    }
+    fl sum = fl_splat(1.0f);
+    for (int n = 8; n >= 2; n--)
+        sum = fl_multiply_add(x * (-1.0f / (float)n), sum, fl_splat(1.0f));
+    return x * sum;
+}
+
 /* sk_flow_von_mises. `length` is |shape|. */
 SK_LANES_INLINE sk_lane_flow sk_lanes_von_mises(const sk_elastic_material *m, float dt, fl mean, fl length,
                                                 sk_elastic_group *group)
@@ -415,9 +429,10 @@ SK_LANES_INLINE sk_lane_flow sk_lanes_von_mises(const sk_elastic_material *m, fl
     const fl q = (2.0f * m->mu * 1.22474487f) * length, excess = q - m->yield - m->hardening * group->strain;
     const sk_lane_mask flows = excess > 0.0f;
     fl share = fl_splat(1.0f);
-    if (m->flow_time > 0.0f && sk_any(flows))
-        for (int l = 0; l < SK_LANES; l++)
-            share[l] = -expm1f(-dt / (m->flow_time * (m->thickening > 0.0f ? q[l] / m->thickening : 1.0f)));
+    if (m->flow_time > 0.0f && sk_any(flows)) {
+        const fl slower = m->thickening > 0.0f ? q * (1.0f / m->thickening) : share;
+        share = sk_decayed(sk_choose(flows, (dt / m->flow_time) / slower, fl_splat(0.0f)));
+    }
     const fl flow = sk_choose(flows, share * excess * (1.0f / (stiffness + m->hardening)), fl_splat(0.0f));
     const fl left = sk_choose(flows, 1.0f - stiffness * flow / q, fl_splat(1.0f));
     group->strain += flow;
