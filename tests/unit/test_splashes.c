@@ -149,7 +149,7 @@ static void momentum_is_given_back(void **state)
     const int64_t made = selkie_world_statistics(with)->splashes_made;
     print_message("%lld droplets, momentum %g %g, change %g %g\n", (long long)made, a[0], a[1], b[0] - a[0],
                   b[1] - a[1]);
-    assert_true(made > 2); /* where steps are short, blocks take turns */
+    assert_true(made > 2);      /* where steps are short, blocks take turns */
     for (int k = 0; k < 2; k++) /* a rounding of 1e-7 of 1 m/s for each of up to 40 receivers of a droplet */
         assert_true(fabs(b[k] - a[k]) < 40.0 * 1e-7 * (double)made);
     selkie_world_destroy(base);
