@@ -734,14 +734,14 @@ static void test_environment(void **state)
         fclose(file);
         sk_environment e;
         selkie_error error = {0};
-        must(sk_environment_read(names[f], folder, &e, &error), &error);
+        must(sk_environment_read(names[f], folder, "render.environment", &e, &error), &error);
         assert_int_equal(e.width, width);
         assert_true(fabsf(e.above.y - 1.0f) < 1e-4f && e.below.y < 1e-4f && e.above.x < 1e-4f);
         assert_true(sk_environment_light(&e, 0.9f, 0.3f, 0.3f).y > 0.99f);
         assert_true(sk_environment_light(&e, -0.9f, 0.3f, 0.3f).y < 0.01f);
         sk_environment_free(&e);
         assert_int_equal(truncate(path[f], 60), 0);
-        assert_int_equal(sk_environment_read(names[f], folder, &e, &error), SELKIE_ERROR_FORMAT);
+        assert_int_equal(sk_environment_read(names[f], folder, "render.environment", &e, &error), SELKIE_ERROR_FORMAT);
     }
 }
 
