@@ -294,6 +294,7 @@ static const exception pic_idp_exceptions[] = {
 
 static const exception flip_exceptions[] = {
     {"rest-between/2d/1ms", EXCEPTION_UNSTABLE, WHY_SLOSH "; 0.0105 of 0.01"},
+    {"energy/2d/1ms", EXCEPTION_UNSTABLE, "scatter of the splash; 0.0036 to 0.0064 of 0.005"},
     END,
 };
 
@@ -347,6 +348,7 @@ static const exception eq8_exceptions[] = {
     {"collision/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.079 of 0.001"},
     {"energy/2d/1ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.65 of 0.001"},
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.061 of 0.005"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0116 of 0.005"},
     {"rest-level/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0022 of 0.002"},
     {"rest-between/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0022 of 0.0019"},
     {"rest-between/3d/20ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.045 of 0.01"},
@@ -564,6 +566,7 @@ static const exception rest_shape_exceptions[] = {
 static const exception immersed_exceptions[] = {
     {"rest-ball/2d/default", EXCEPTION_FAILS, "the rubber lies on the ball and sways; 0.03 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNSTABLE, "cause not found; energy 0.059 of 0.05, of flip-idp 0.037"},
+    {"rest-between/2d/default", EXCEPTION_UNSTABLE, "cause not found; 0.0101 to 0.0147 of 0.01"},
     {"*/3d/*", EXCEPTION_UNTRIED, WHY_MANY_STEPS},
     {"rest-*/2d/[125]*ms", EXCEPTION_UNTRIED, WHY_MANY_STEPS},
     {"rest-[vs]*/2d/default", EXCEPTION_UNTRIED, WHY_MANY_STEPS},

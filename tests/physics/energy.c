@@ -84,14 +84,14 @@ static double projected(int dimension, selkie_method method, uint64_t seed)
 static void projection_costs_nothing(void **state)
 {
     (void)state;
-    /* Two starts each: their scatter of 0.025 leaves an error of 0.009 in the mean of eight. The bound is three times
-     * that: 0.020 and 0.022 were seen. */
+    /* Two starts each: their scatter of 0.025 leaves an error of 0.009 in the mean of eight. Means of 0.020, 0.022 and,
+     * on another processor, 0.035 were seen. The bound is twice that error above their mean. */
     double cost = 0.0;
     for (int dimension = 2; dimension <= 3; dimension++)
         for (uint64_t seed = 1; seed <= 2; seed++)
             cost +=
                 (projected(dimension, SELKIE_METHOD_FLIP, seed) + projected(dimension, SELKIE_METHOD_APIC, seed)) / 8.0;
-    at_most("dam break, 5 ms, mean of 2D, 3D, FLIP, APIC", "lost by idp, of what fell", cost, 0.03);
+    at_most("dam break, 5 ms, mean of 2D, 3D, FLIP, APIC", "lost by idp, of what fell", cost, 0.044);
 }
 
 /* The dam of 0.3 m in a tank of 1.61 m (Buchner 2002), 24 cells deep, with idp and default steps. At 1.2 s the front
