@@ -29,51 +29,61 @@ static selkie_code paint_dye(const selkie_world *world, sk_image *image, selkie_
     return SELKIE_OK;
 }
 
+/* The particles as pictures take them, with the attributes that the world has. */
+static selkie_code find_particles(const selkie_world *world, const selkie_scene *scene, sk_picture_particles *particles,
+                                  double origin[3], selkie_error *error)
+{
+    selkie_attribute_view position, velocity, other, strain;
+    SK_TRY(selkie_world_find_attribute(world, "position", &position, error));
+    SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
+    memcpy(origin, position.origin, sizeof position.origin);
+    *particles = (sk_picture_particles){.count = (size_t)selkie_world_particle_count(world),
+                                        .position = position.data,
+                                        .position_stride = position.stride,
+                                        .velocity = velocity.data,
+                                        .velocity_stride = velocity.stride};
+    if (selkie_world_find_attribute(world, "role", &other, NULL) == SELKIE_OK && other.type == SELKIE_UINT32 &&
+        other.components == 1) {
+        particles->role = other.data;
+        particles->role_stride = other.stride;
+    }
+    if (selkie_world_find_attribute(world, "material", &other, NULL) == SELKIE_OK) {
+        particles->material = other.data;
+        particles->material_stride = other.stride;
+    }
+    if (selkie_world_find_attribute(world, "stress", &other, NULL) == SELKIE_OK &&
+        selkie_world_find_attribute(world, "plastic_strain", &strain, NULL) == SELKIE_OK) {
+        particles->stress = other.data;
+        particles->stress_stride = other.stride;
+        particles->plastic_strain = strain.data;
+        particles->plastic_strain_stride = strain.stride;
+    }
+
+    /* Heat. */
+    double coldest, warmest;
+    if (selkie_world_find_attribute(world, "temperature", &other, NULL) == SELKIE_OK)
+        particles->temperature = other.data;
+    if (selkie_world_find_attribute(world, "liquid_fraction", &other, NULL) == SELKIE_OK)
+        particles->liquid_fraction = other.data;
+    sk_scene_temperatures(scene, &coldest, &warmest);
+    particles->coldest = (float)coldest;
+    particles->warmest = (float)warmest;
+    return SELKIE_OK;
+}
+
 /* Draws in coordinates relative to domain.origin, as the world's particles are. */
 static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk_image *image, selkie_error *error)
 {
-    /* Particles. */
-    selkie_attribute_view position, velocity;
-    SK_TRY(selkie_world_find_attribute(world, "position", &position, error));
-    SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
+    sk_picture_particles particles;
+    double origin[3];
+    SK_TRY(find_particles(world, scene, &particles, &origin, error));
     sk_stage *stage;
     SK_TRY(sk_stage_create(scene, &stage, error));
-    sk_picture_particles particles = {.count = (size_t)selkie_world_particle_count(world),
-                                      .position = position.data,
-                                      .position_stride = position.stride,
-                                      .velocity = velocity.data,
-                                      .velocity_stride = velocity.stride};
-    selkie_attribute_view role;
-    if (selkie_world_find_attribute(world, "role", &role, NULL) == SELKIE_OK && role.type == SELKIE_UINT32 &&
-        role.components == 1) {
-        particles.role = role.data;
-        particles.role_stride = role.stride;
-    }
-    selkie_attribute_view material;
-    if (selkie_world_find_attribute(world, "material", &material, NULL) == SELKIE_OK) {
-        particles.material = material.data;
-        particles.material_stride = material.stride;
-    }
-    selkie_attribute_view stress, strain;
-    if (selkie_world_find_attribute(world, "stress", &stress, NULL) == SELKIE_OK &&
-        selkie_world_find_attribute(world, "plastic_strain", &strain, NULL) == SELKIE_OK) {
-        particles.stress = stress.data;
-        particles.stress_stride = stress.stride;
-        particles.plastic_strain = strain.data;
-        particles.plastic_strain_stride = strain.stride;
-    }
-    selkie_attribute_view heat;
-    double coldest, warmest;
-    if (selkie_world_find_attribute(world, "temperature", &heat, NULL) == SELKIE_OK)
-        particles.temperature = heat.data;
-    if (selkie_world_find_attribute(world, "liquid_fraction", &heat, NULL) == SELKIE_OK)
-        particles.liquid_fraction = heat.data;
-    sk_scene_temperatures(scene, &coldest, &warmest);
-    particles.coldest = (float)coldest;
-    particles.warmest = (float)warmest;
+
+    /* Options and bodies. */
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);
-    sk_picture_cut(scene->render.cut, position.origin, &options);
+    sk_picture_cut(scene->render.cut, origin, &options);
     options.time = selkie_world_time(world);
     options.body_count = selkie_world_body_count(world);
     sk_picture_body *bodies = sk_allocate_zeroed(NULL, ((size_t)options.body_count + 1) * sizeof *bodies);
@@ -85,7 +95,7 @@ static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk
         selkie_body_state state;
         selkie_world_body(world, b, &state);
         for (int d = 0; d < 3; d++)
-            bodies[b].position[d] = state.position[d] - position.origin[d];
+            bodies[b].position[d] = state.position[d] - origin[d];
         memcpy(bodies[b].quaternion, state.quaternion, sizeof state.quaternion);
     }
     options.bodies = bodies;

@@ -167,32 +167,31 @@ static void say_summary(const render_job *job, const char *folder, int film)
         printf("  film      %s/%s\n", folder, SK_FILM_NAME);
 }
 
-static int run_render(const tool_arguments *arguments)
+/* The options of the command; `environment` has room for the whole path of that file. Returns an exit code, 0 = good.
+ */
+static int read_options(const option_value *values, sk_render_run_options *options, char environment[PATH_MAX])
 {
-    const option_value *values = arguments->values;
-    sk_render_run_options options;
-    sk_render_run_defaults(&options);
-    options.width = (int)values[render_width].integer;
-    options.height = (int)values[render_height].integer;
+    sk_render_run_defaults(options);
+    options->width = (int)values[render_width].integer;
+    options->height = (int)values[render_height].integer;
     if (values[render_style].given)
-        options.style = (int)values[render_style].integer;
+        options->style = (int)values[render_style].integer;
     if (values[render_color].given)
-        options.color = (int)values[render_color].integer;
-    if (values[render_frames].given && read_frame_range(values[render_frames].text, &options.first, &options.last))
+        options->color = (int)values[render_color].integer;
+    if (values[render_frames].given && read_frame_range(values[render_frames].text, &options->first, &options->last))
         return EXIT_BAD_INPUT;
-    options.fps = values[render_fps].number;
-    options.threads = (int)values[render_threads].integer;
-    options.force = values[render_force].given;
-    options.film = !values[render_no_film].given;
-    options.preview = values[render_preview].given;
+    options->fps = values[render_fps].number;
+    options->threads = (int)values[render_threads].integer;
+    options->force = values[render_force].given;
+    options->film = !values[render_no_film].given;
+    options->preview = values[render_preview].given;
     if (values[render_shutter].given)
-        options.shutter = values[render_shutter].number;
+        options->shutter = values[render_shutter].number;
     double plane[4];
     if (values[render_cut].given && !sk_cut_plane(values[render_cut].text, plane))
         return complain("--cut '%s' is not a plane such as 'z>0.4' or 'x<1'", values[render_cut].text);
-    options.cut = values[render_cut].given ? values[render_cut].text : NULL;
+    options->cut = values[render_cut].given ? values[render_cut].text : NULL;
 
-    char environment[PATH_MAX];
     if (values[render_environment].given) {
         if (!realpath(values[render_environment].text, environment))
             return complain("--environment '%s': cannot be opened", values[render_environment].text);
@@ -201,12 +200,23 @@ static int run_render(const tool_arguments *arguments)
         if (sk_environment_read(environment, NULL, "--environment", &surroundings, &error))
             return complain_error(&error);
         sk_environment_free(&surroundings);
-        options.environment = environment;
+        options->environment = environment;
     }
+    return 0;
+}
+
+static int run_render(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    sk_render_run_options options;
+    char environment[PATH_MAX];
+    int code = read_options(values, &options, environment);
+    if (code)
+        return code;
 
     /* The folder, and whether a film can be made. */
     run_folder folder = {.lock = -1};
-    int code = run_folder_name(&folder, arguments->operands[0]);
+    code = run_folder_name(&folder, arguments->operands[0]);
     if (code)
         return code;
     if (!sk_folder_exists(folder.path)) {
