@@ -76,7 +76,7 @@ static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk
 {
     sk_picture_particles particles;
     double origin[3];
-    SK_TRY(find_particles(world, scene, &particles, &origin, error));
+    SK_TRY(find_particles(world, scene, &particles, origin, error));
     sk_stage *stage;
     SK_TRY(sk_stage_create(scene, &stage, error));
 
