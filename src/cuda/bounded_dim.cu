@@ -346,7 +346,8 @@ static __global__ void __launch_bounds__(PAIRS) lower_all(sk_cuda_solver *solver
         return;
     const int blocks = blocks_of(solver, 0);
     for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
-        const size_t base = (size_t)block_of_level(solver, 0, n) * CELLS + 2 * threadIdx.x;
+        const int block = block_of_level(solver, 0, n);
+        const size_t base = (size_t)block * CELLS + 2 * threadIdx.x;
         double nearest = -INFINITY; /* minus the least gap */
         for (size_t at = base; at < base + 2; at++) {
             const float gap = gap_at(solver, 0, at), least = bounded->length;
@@ -361,14 +362,14 @@ static __global__ void __launch_bounds__(PAIRS) lower_all(sk_cuda_solver *solver
         }
         nearest = sk_cuda_largest(nearest);
         if (threadIdx.x == 0)
-            part->partial[0][n] = nearest;
+            part->partial[0][block] = nearest; /* as the other kernels: what is not written stays 0 */
         __syncthreads();
     }
     if (lowers || !sk_cuda_is_last(&part->ticket))
         return;
     double nearest = -INFINITY;
     for (int i = (int)threadIdx.x; i < blocks; i += (int)blockDim.x)
-        nearest = fmax(nearest, part->partial[0][i]);
+        nearest = fmax(nearest, part->partial[0][block_of_level(solver, 0, i)]);
     nearest = sk_cuda_largest(nearest);
     if (threadIdx.x == 0)
         bounded->length = nearest > -INFINITY ? (float)-nearest : 0.0f; /* the length of the step is used up */

@@ -20,8 +20,8 @@ typedef struct sk_scan {
     f4 scale, offset[3]; /* distance from the middle between the first two nodes = position (m) * scale + offset */
     f4 from;             /* first plane of the slab */
     u4 end[3];           /* bits of the number of intervals, from that plane */
-    float rows;          /* of a plane */
-    float length;        /* intervals of a row; 1 if no level is measured */
+    int rows;            /* of a plane */
+    int length;          /* intervals of a row; 1 if no level is measured */
     int group_shift;     /* of intervals to groups, or to rows if no level is measured */
     int height_from;     /* intervals before it belong to the slab before, where height probes are concerned */
     const uint8_t *near; /* of the slab's first group */
@@ -43,8 +43,8 @@ static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const 
     sk_scan scan = {.axis = {columns->axis[0], columns->axis[1] < 0 ? 2 : columns->axis[1], step->up_axis},
                     .scale = splat((float)(1.0 / grid->cell_size)),
                     .from = splat((float)slab->from),
-                    .rows = (float)columns->rows,
-                    .length = (float)length,
+                    .rows = columns->rows,
+                    .length = length,
                     .group_shift = levels ? group_bits : 0,
                     .height_from = slab->from ? columns->rows * length : 0,
                     .near = columns->near + (size_t)slab->from * (size_t)columns->rows * groups,
@@ -80,7 +80,7 @@ typedef struct sk_places {
     i4 at;        /* interval in the slab; -1 = outside of it */
 } sk_places;
 
-/* Indices of intervals are exact in floats: slabs have less than 2^22. */
+/* A domain has less than 2^22 cells along an axis, so nodes are exact in floats; the intervals of a slab are more. */
 static inline __attribute__((always_inline)) void find_places(const sk_scan *scan, const sk_particle four[4],
                                                               sk_places *places)
 {
@@ -99,9 +99,8 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
         node[a] = rounded[a] - rounder;
         places->beyond[a] = g - node[a];
     }
-    const f4 row = node[0] * scan->rows + node[1];
-    const f4 index = row * scan->length + (scan->sums ? rounded[2] : splat(rounder));
-    places->at = ((i4)index - (i4)splat(rounder)) | outside;
+    const i4 base = (i4)splat(rounder), row = ((i4)rounded[0] - base) * scan->rows + ((i4)rounded[1] - base);
+    places->at = (scan->sums ? row * scan->length + ((i4)rounded[2] - base) : row * scan->length) | outside;
     if ((four[0].flags | four[1].flags | four[2].flags | four[3].flags) & SK_PARTICLE_DEAD)
         for (int lane = 0; lane < 4; lane++)
             places->at[lane] = four[lane].flags & SK_PARTICLE_DEAD ? -1 : places->at[lane];

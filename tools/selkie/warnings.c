@@ -97,8 +97,6 @@ static int has_drive(const selkie_scene *scene)
         tension |= scene->materials[i].surface_tension > 0;
         moves |= scene->materials[i].thermal_expansion != 0.0; /* warm liquid rises */
     }
-    for (int i = 0; i < scene->joint_count; i++) /* motors */
-        moves |= scene->joints[i].spin != 0.0 || scene->joints[i].swing != 0.0;
     moves |= scene->body_count && scene->discretization != SELKIE_DISCRETIZATION_GRID;
     return moves || tension || scene->source_count || scene->force_count || scene->object_count ||
            scene->reduced.excite_count || scene->pressure.start > 0;
@@ -135,7 +133,7 @@ static void judge_energy(const selkie_scene *scene, const sk_table *stats, warni
         add_warning(
             list,
             "energy grew by %.3g J until %.3g s, %.3g %% of the start's, though nothing in the scene puts energy "
-            "in: the motion of the liquid is wrong; use shorter steps (time.cfl, time.step)",
+            "in: the motion is wrong; use shorter steps (time.cfl, time.step)",
             growth, when, 100 * growth / scale);
 }
 

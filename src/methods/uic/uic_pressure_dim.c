@@ -413,7 +413,7 @@ static void loosen_beside_bodies(const sk_step *step, int block)
 static void loosen_all(sk_step *step)
 {
     sk_deal deal;
-    if (!step->modes || !step->solids.body_count)
+    if (!sk_uic_bounds_flow(step) || !step->modes || !step->solids.body_count)
         return;
     sk_deal_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
