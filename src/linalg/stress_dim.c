@@ -400,7 +400,8 @@ static int correct_softly(const solve_work *w, int max_iterations, double enough
 {
     const vectors *v = w->v;
     int iterations = 0;
-    for (double before = INFINITY; iterations<max_iterations && * norm> enough && *norm < 0.1 * before;) {
+    double before = INFINITY;
+    while (*norm > enough && *norm < 0.1 * before && iterations < max_iterations) {
         before = *norm;
         /* Less than what is needed: the iteration does not know the size of the residual itself. */
         iterations +=

@@ -54,7 +54,7 @@ for threshold in 0 0.5 0.8 0.95; do
 done
 # Droplets made with other options are made again, with the same ones they stay.
 "$selkie" splash add dam --rate 20 -j 2 >again.txt
-grep -q 'droplets made' again.txt && good "another threshold makes them again" || bad "$(cat again.txt)"
+grep -q 'droplets made' again.txt && good "other options make them again" || bad "$(cat again.txt)"
 "$selkie" splash add dam --rate 20 -j 2 >again.txt
 grep -q 'droplets are there' again.txt && good "the same options keep them" || bad "$(cat again.txt)"
 "$selkie" splash add dam --rate 10 -j 2 >again.txt

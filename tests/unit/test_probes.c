@@ -270,6 +270,22 @@ static void threads_do_not_matter(void **state)
     }
 }
 
+/* A pool in the corner of a wide domain: its columns are more than the whole numbers that a float has. */
+static void wide_domains_have_heights(void **state)
+{
+    (void)state;
+    pool_case c;
+    const double side = 2100 * h, at = side - 4 * h;
+    pool(&c, 3, 0.5);
+    set3(c.scene.domain.size, side, 1, side);
+    c.scene.particles.per_cell = 8;
+    make_box(&c.liquids[0].shape, (double[3]){side - 8 * h, 0, side - 8 * h}, (double[3]){side, 0.5, side});
+    c.probes[0].kind = SELKIE_PROBE_HEIGHT;
+    c.probes[0].name = "height";
+    set3(c.probes[0].at, at, 0, at);
+    near(level(&c), 0.5, 0.5 * h); /* two layers of particles a cell */
+}
+
 static void sph_has_levels_too(void **state)
 {
     (void)state;
@@ -292,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_level_is_the_mean_of_heights),
         cmocka_unit_test(obstacles_are_left_out),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(wide_domains_have_heights),
         cmocka_unit_test(sph_has_levels_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

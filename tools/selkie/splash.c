@@ -122,10 +122,11 @@ static const option_spec splash_options[] = {
                                .most = 1e12,
                                .help = "train: number of samples of the training runs that are used; default all. "
                                        "add: droplets for each particle that makes a splash; default 1"},
-    [splash_model_option] = {.name = "model",
-                             .kind = OPTION_TEXT,
-                             .value = "FILE",
-                             .help = "add, judge: a model; default that of the run's scene, or the one of Selkie"},
+    [splash_model_option] =
+        {.name = "model",
+         .kind = OPTION_TEXT,
+         .value = "FILE",
+         .help = "add, judge: a model; default the one of Selkie, for add that of the run's scene where it has one"},
     [splash_rate] = {.name = "rate",
                      .kind = OPTION_NUMBER,
                      .value = "X",

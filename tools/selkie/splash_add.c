@@ -275,8 +275,9 @@ static int compare_options(const job *j)
     const splash_add_options *o = j->options;
     char line[4352];
     selkie_error error = {0};
-    snprintf(line, sizeof line, "%s, samples %d, rate %.9g, threshold %.9g, seed %llu", j->model_path, o->samples,
-             o->rate, o->threshold, (unsigned long long)o->seed);
+    snprintf(line, sizeof line, "%s, samples %d, rate %.9g, threshold %.9g, seed %llu, mean_velocity %d, air_drag %.9g",
+             j->model_path, o->samples, o->rate, o->threshold, (unsigned long long)o->seed,
+             j->scene->splash.mean_velocity, j->scene->splash.air_drag);
     const sk_made_with made = {
         .record = "made_with_splash.txt", .prefix = SK_DROPLETS_PREFIX, .ending = ".ply", .line = line};
     return sk_made_with_update(j->folder, &made, &error) ? complain_error(&error) : EXIT_GOOD;
