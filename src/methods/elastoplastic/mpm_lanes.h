@@ -2,6 +2,11 @@
 #ifndef SK_METHODS_MPM_LANES_H
 #define SK_METHODS_MPM_LANES_H
 
+/* As wide as a register. */
+#if defined(__AVX2__) && !defined(SK_LANES_COUNT)
+#define SK_LANES_COUNT 8
+#endif
+
 #include "methods/elastoplastic/mpm_frame.h"
 #include "methods/elastoplastic/point_lanes.h"
 

@@ -1,10 +1,6 @@
 /* Plastic flow and stress of points that follow each other, tuned: in lanes where they share a material. Groups do not
  * end with cells, so that lanes are full. */
 #include "base/simd.h"
-
-#if defined(__AVX2__) && !defined(SK_LANES_COUNT)
-#define SK_LANES_COUNT 8
-#endif
 #include "methods/elastoplastic/mpm_lanes.h"
 
 /* Sums of a block, a point in each lane, and those of points that took the kernels. */

@@ -8,13 +8,7 @@
  * lanes are added up. Where few of those cells have points, lanes are points of one cell.
  */
 #include "base/simd.h"
-
-#if defined(__AVX2__) && !defined(SK_LANES_COUNT)
-#define SK_LANES_COUNT 8
-#endif
 #include "methods/elastoplastic/mpm_lanes.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* --- Lanes of one cell --- */
 
@@ -83,7 +77,7 @@ static void make_gift(const sk_mpm_giving *giving, const sk_lane_place *place, c
 }
 
 /* Momentum of component c that groups give to the nodes at level k of z, a sum in each lane. */
-INLINE void add_level(const gift *gifts, int count, int c, int k, fl sum[9])
+SK_LANES_INLINE void add_level(const gift *gifts, int count, int c, int k, fl sum[9])
 {
     fl total[9];
     for (int n = 0; n < 9; n++)
@@ -103,7 +97,7 @@ INLINE void add_level(const gift *gifts, int count, int c, int k, fl sum[9])
         sum[n] = total[n];
 }
 
-INLINE void add_mass(const gift *gifts, int count, int k, fl sum[9])
+SK_LANES_INLINE void add_mass(const gift *gifts, int count, int k, fl sum[9])
 {
     fl total[9];
     for (int n = 0; n < 9; n++)
@@ -215,7 +209,7 @@ static void make_wide_gift(const sk_mpm_giving *giving, const sk_lane_place *pla
 }
 
 /* Momentum of component c at level `k` of z; sum[3 j + i] of x and y. In 2D the level is ALL. */
-INLINE void add_wide_level(const wide_gift *gifts, int count, int c, int k, fl sum[9])
+SK_LANES_INLINE void add_wide_level(const wide_gift *gifts, int count, int c, int k, fl sum[9])
 {
     fl total[9];
     for (int n = 0; n < 9; n++)
@@ -248,7 +242,7 @@ INLINE void add_wide_level(const wide_gift *gifts, int count, int c, int k, fl s
         sum[n] = total[n];
 }
 
-INLINE void add_wide_mass(const wide_gift *gifts, int count, int k, fl sum[9])
+SK_LANES_INLINE void add_wide_mass(const wide_gift *gifts, int count, int k, fl sum[9])
 {
     const fl one = fl_splat(1.0f);
     fl total[9];
@@ -329,7 +323,7 @@ static void fetch_points(const sk_mpm_points *points, uint32_t begin, uint32_t e
 }
 
 /* Points n from `begin` to `end` of each cell. */
-INLINE void give_wide(wide_giving *wide, uint32_t begin, uint32_t end, sk_lane_kind kind)
+SK_LANES_INLINE void give_wide(wide_giving *wide, uint32_t begin, uint32_t end, sk_lane_kind kind)
 {
     const sk_mpm_giving *giving = wide->frame->giving;
     for (uint32_t n = begin; n < end; n++) {

@@ -10,13 +10,7 @@
  * Lanes are points of neighbouring cells along x, one of each, or of one cell (mpm_to_grid_dim.c).
  */
 #include "base/simd.h"
-
-#if defined(__AVX2__) && !defined(SK_LANES_COUNT)
-#define SK_LANES_COUNT 8
-#endif
 #include "methods/elastoplastic/mpm_lanes.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     ROWS = SK_MPM_NODES / 3, /* of three nodes along x */
@@ -63,14 +57,14 @@ static void load_tile(const sk_mpm_taking *taking, int block, velocity_tile *til
 }
 
 /* Rise and moment along an axis, from the values of its three levels. */
-INLINE void take_along(const sk_mpm_axis *axis, const fl level[3], fl *rise, fl *moment)
+SK_LANES_INLINE void take_along(const sk_mpm_axis *axis, const fl level[3], fl *rise, fl *moment)
 {
     const fl low = level[0] - level[1], high = level[2] - level[1];
     *rise = fl_multiply_add(axis->rise[1], high, axis->rise[0] * low);
     *moment = fl_multiply_add(axis->moment[1], high, axis->moment[0] * low);
 }
 
-INLINE fl weigh(const fl weight[3], const fl level[3])
+SK_LANES_INLINE fl weigh(const fl weight[3], const fl level[3])
 {
     return fl_multiply_add(weight[2], level[2], fl_multiply_add(weight[1], level[1], weight[0] * level[0]));
 }
@@ -78,8 +72,8 @@ INLINE fl weigh(const fl weight[3], const fl level[3])
 /* --- Lanes of one cell --- */
 
 /* A component of velocity (m/s), and its gradient and affine slope in the units of the axes' rises and moments. */
-INLINE fl take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const fl cross[ROWS], fl gradient[SELKIE_DIM],
-               fl slope[SELKIE_DIM])
+SK_LANES_INLINE fl take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const fl cross[ROWS],
+                        fl gradient[SELKIE_DIM], fl slope[SELKIE_DIM])
 {
     const fl zero = fl_splat(0.0f);
     fl level[3][3] = {{zero, zero, zero}, {zero, zero, zero}, {zero, zero, zero}}; /* [axis] */
@@ -104,7 +98,7 @@ INLINE fl take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const fl 
 }
 
 /* sk_mpm_deform. `gradient` has no unit. */
-INLINE void deform(const fl gradient[SK_MPM_MATRIX], fl deformation[SK_MPM_MATRIX])
+SK_LANES_INLINE void deform(const fl gradient[SK_MPM_MATRIX], fl deformation[SK_MPM_MATRIX])
 {
     fl next[SK_MPM_MATRIX];
     for (int i = 0; i < SELKIE_DIM; i++)
@@ -145,20 +139,21 @@ static void load_wide_nodes(const float *first, fl *nodes)
 }
 
 /* The sum over an axis of nodes at `stride`. */
-INLINE fl weigh_wide(const sk_mpm_axis *axis, const fl *nodes, int stride)
+SK_LANES_INLINE fl weigh_wide(const sk_mpm_axis *axis, const fl *nodes, int stride)
 {
     return fl_multiply_add(axis->weight[2], nodes[2 * stride],
                            fl_multiply_add(axis->weight[0], nodes[0], nodes[stride]));
 }
 
-INLINE void take_wide_along(const sk_mpm_axis *axis, fl low, fl high, fl *rise, fl *moment)
+SK_LANES_INLINE void take_wide_along(const sk_mpm_axis *axis, fl low, fl high, fl *rise, fl *moment)
 {
     *rise = fl_multiply_add(axis->rise[1], high, axis->rise[0] * low);
     *moment = fl_multiply_add(axis->moment[1], high, axis->moment[0] * low);
 }
 
 /* `take` of points of neighbouring cells. */
-INLINE fl take_wide(const fl *nodes, const sk_mpm_axis axes[SELKIE_DIM], fl gradient[SELKIE_DIM], fl slope[SELKIE_DIM])
+SK_LANES_INLINE fl take_wide(const fl *nodes, const sk_mpm_axis axes[SELKIE_DIM], fl gradient[SELKIE_DIM],
+                             fl slope[SELKIE_DIM])
 {
     const sk_mpm_axis *last = &axes[SELKIE_DIM - 1];
     fl plane[9], along[3];
@@ -189,8 +184,8 @@ INLINE fl take_wide(const fl *nodes, const sk_mpm_axis axes[SELKIE_DIM], fl grad
 /* --- Groups --- */
 
 /* The splines of a group, with the factors of gradients and of affine slopes. */
-INLINE void take_axes(const sk_mpm_taking *taking, const sk_lane_place *place, const fl *position,
-                      sk_mpm_axis axes[SELKIE_DIM])
+SK_LANES_INLINE void take_axes(const sk_mpm_taking *taking, const sk_lane_place *place, const fl *position,
+                               sk_mpm_axis axes[SELKIE_DIM])
 {
     const float factor = 4.0f * taking->per_cell, time = taking->moving.dt * taking->per_cell;
     sk_mpm_axes(place, position, axes);
@@ -202,8 +197,8 @@ INLINE void take_axes(const sk_mpm_taking *taking, const sk_lane_place *place, c
 }
 
 /* Affine part and deformation of a group. */
-INLINE void store_group(const sk_mpm_points *points, const sk_point_rows *rows, sk_lane_kind kind, const fl *gradient,
-                        const fl *affine)
+SK_LANES_INLINE void store_group(const sk_mpm_points *points, const sk_point_rows *rows, sk_lane_kind kind,
+                                 const fl *gradient, const fl *affine)
 {
     fl deformation[SK_MPM_MATRIX];
     sk_store_matrices(points->next.affine, rows, kind, affine);
@@ -253,8 +248,8 @@ static void take_cell(take_frame *frame, int cell)
 }
 
 /* Point n of each of the cells from `cell` on. */
-INLINE void take_wide_group(take_frame *frame, const wide_nodes *nodes, const sk_lane_place *place, int cell,
-                            uint32_t n, sk_lane_kind kind, sk_lane_move_sums *sums)
+SK_LANES_INLINE void take_wide_group(take_frame *frame, const wide_nodes *nodes, const sk_lane_place *place, int cell,
+                                     uint32_t n, sk_lane_kind kind, sk_lane_move_sums *sums)
 {
     const sk_mpm_taking *taking = frame->taking;
     const uint32_t *start = taking->grid->cell_start + (size_t)(frame->block - 1) * SK_BLOCK_CELLS + cell;
