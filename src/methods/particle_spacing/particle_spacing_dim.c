@@ -52,7 +52,7 @@ typedef struct cell_group {
 static void bounds_of(const spacing_frame *frame, const cell_group *of, float low[3], float high[3])
 {
     const sk_particle *records = frame->step->particles.records;
-    const float margin = frame->radius + 1e-3f * (float)frame->step->grid.cell_size;
+    const float margin = frame->outer + 1e-3f * (float)frame->step->grid.cell_size;
     for (int d = 0; d < SELKIE_DIM; d++) {
         low[d] = high[d] = records[of->begin].position[d];
         for (uint32_t p = of->begin + 1; p < of->end; p++) {
@@ -94,7 +94,7 @@ static void gather(const spacing_frame *frame, int with_pairs, const cell_group 
                 around->position[d][count] = particle->position[d];
                 inside &= (particle->position[d] >= low[d]) & (particle->position[d] <= high[d]);
             }
-            around->pairs[count] = with_pairs ? (float)particles->spare[p].flags : 1.0f;
+            around->pairs[count] = with_pairs ? pairs_of(frame, (uint32_t)p) : 1.0f;
             around->id[count] = particle->id;
             count += inside;
         }
@@ -116,6 +116,11 @@ SK_VECTOR f8 push_of(const spacing_frame *frame, const law rule, f8 r, f8 pairs)
     if (rule == LAW_SPRING)
         return frame->strength * (1.0f - r * r * (1.0f / (radius * radius)));
     return 0.5f * (radius - r) / f8_max(pairs, f8_splat(1.0f));
+}
+
+SK_VECTOR f8 weight_of(const spacing_frame *frame, f8 r)
+{
+    return f8_max(f8_min(1.0f + SK_SPACING_EDGE * (1.0f - r / frame->radius), f8_splat(1.0f)), f8_splat(0.0f));
 }
 
 SK_VECTOR float sum_of(f8 a)
@@ -140,11 +145,12 @@ static __attribute__((noinline)) void push_coincident(const spacing_frame *frame
 static inline __attribute__((always_inline)) pushed push(const spacing_frame *frame, const law rule,
                                                          const crowd *around, int self)
 {
-    const float limit = frame->radius * frame->radius, together = 1e-10f * limit;
+    const float limit = range_of(frame, rule) * range_of(frame, rule);
+    const float together = 1e-10f * (frame->radius * frame->radius);
     const float own_pairs = around->pairs[self];
     pushed sum = {{0, 0, 0}, 0};
     f8 moved[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
-    i8 counted = i8_splat(0);
+    f8 counted = f8_splat(0.0f);
 
     /* Sum over the neighbours, eight at a time. */
     for (int n = 0; n < around->count; n += 8) {
@@ -159,9 +165,10 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
 
         /* Coincident particles have no direction and are pushed separately. */
         i8 apart = near & (squared > together), same = near & ~apart;
-        counted += apart; /* a true lane is -1 */
-        if (rule != LAW_COUNT) {
-            f8 r = f8_sqrt(f8_max(squared, f8_splat(together)));
+        const f8 r = f8_sqrt(f8_max(squared, f8_splat(together)));
+        if (rule == LAW_COUNT) {
+            counted += f8_select(apart, weight_of(frame, r), f8_splat(0.0f));
+        } else {
             f8 share = push_of(frame, rule, r, f8_max(f8_load(around->pairs + n), f8_splat(own_pairs))) / r;
             share = f8_select(apart, share, f8_splat(0.0f));
             for (int d = 0; d < SELKIE_DIM; d++)
@@ -172,7 +179,7 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
     }
 
     /* Add up the lanes, then the push by the solids. */
-    sum.pairs -= (int)sum_of(f8_from_i8(counted));
+    sum.pairs += sum_of(counted);
     float x[3] = {0, 0, 0};
     for (int d = 0; d < SELKIE_DIM; d++) {
         x[d] = around->position[d][self];

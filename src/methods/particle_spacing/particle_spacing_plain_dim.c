@@ -5,15 +5,17 @@
 /* Displacement of particle p by its neighbours and the solids. */
 static pushed push_particle(const spacing_frame *frame, law rule, const sk_neighbour_lists *lists, uint32_t p)
 {
-    const sk_particle *records = frame->step->particles.records, *spare = frame->step->particles.spare;
+    const sk_particle *records = frame->step->particles.records;
     const float together = 1e-10f * (frame->radius * frame->radius);
-    const float own_pairs = rule == LAW_CONSTRAIN ? (float)spare[p].flags : 1.0f;
+    const float own_pairs = rule == LAW_CONSTRAIN ? pairs_of(frame, p) : 1.0f;
     pushed sum = {{0, 0, 0}, 0};
     for (uint64_t n = lists->first[p]; n < lists->first[p + 1]; n++) {
         const uint32_t other = lists->neighbours[n];
-        const float pairs = rule == LAW_CONSTRAIN ? fmaxf((float)spare[other].flags, own_pairs) : 1.0f;
+        const float pairs = rule == LAW_CONSTRAIN ? fmaxf(pairs_of(frame, other), own_pairs) : 1.0f;
         float direction[3], r = 0.0f;
         const float squared = SK_DIM(sk_difference)(records[p].position, records[other].position, direction);
+        if (squared >= range_of(frame, rule) * range_of(frame, rule))
+            continue;
         if (squared > together) {
             r = sqrtf(squared);
             for (int d = 0; d < SELKIE_DIM; d++)
@@ -35,7 +37,7 @@ static selkie_code push_plain(const spacing_frame *frame, law rule, void *scratc
     if (rule != LAW_CONSTRAIN) {
         const sk_neighbour_search search = {.index = &frame->index,
                                             .records = step->particles.records,
-                                            .radius2 = frame->radius * frame->radius,
+                                            .radius2 = frame->outer * frame->outer,
                                             .reach = frame->reach,
                                             .group = frame->group};
         SK_TRY(SK_DIM(sk_neighbour_lists_build)(lists, &search, step->threads, error));

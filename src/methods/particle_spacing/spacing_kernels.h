@@ -16,6 +16,14 @@ SK_KERNEL float sk_spacing_spring(float strength, float radius, float r)
     return strength * (1.0f - r * r * (1.0f / (radius * radius)));
 }
 
+/* What a pair counts among the pairs of a particle: 1, and beyond the radius less and less. If it counted wholly or not
+ * at all, rounding that moves it across the radius would change the push of all other pairs. */
+#define SK_SPACING_EDGE 16.0f /* a pair counts up to a sixteenth beyond the radius */
+SK_KERNEL float sk_spacing_weight(float radius, float r)
+{
+    return fmaxf(fminf(1.0f + SK_SPACING_EDGE * (1.0f - r / radius), 1.0f), 0.0f);
+}
+
 /* Half of the missing distance, divided by the larger number of pairs of the two (Sato et al. 2018). */
 SK_KERNEL float sk_spacing_constraint(float pairs, float radius, float r)
 {

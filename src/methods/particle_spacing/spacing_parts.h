@@ -41,21 +41,31 @@ typedef struct spacing_frame {
     sk_step *step;
     sk_cell_index index;
     float radius;          /* m  distance below which particles push */
+    float outer;           /* m  distance below which they count as pairs */
     float strength;        /* m  displacement by a spring at distance 0 */
     float low[3], high[3]; /* m  bounds of the particles */
     int reach;             /*    cells around a particle's own that are searched */
     uint32_t group;        /*    particles of a cell that interact */
 } spacing_frame;
 
+/* m: how near a neighbour must be to matter to a law. */
+static inline float range_of(const spacing_frame *frame, const law rule)
+{
+    return rule == LAW_COUNT ? frame->outer : frame->radius;
+}
+
 typedef struct pushed {
     float displacement[3]; /* m */
-    int pairs;
+    float pairs;
 } pushed;
 
 static inline void push_along(const spacing_frame *frame, const law rule, float r, float pairs,
                               const float direction[3], pushed *sum)
 {
-    sum->pairs++;
+    if (rule == LAW_COUNT) {
+        sum->pairs += sk_spacing_weight(frame->radius, r);
+        return;
+    }
     const float push = rule == LAW_SPRING ? sk_spacing_spring(frame->strength, frame->radius, r)
                                           : sk_spacing_constraint(pairs, frame->radius, r);
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -71,7 +81,7 @@ static void push_by_solids(const spacing_frame *frame, const law rule, const flo
             continue;
         int d = side / 2;
         float depth = side & 1 ? (float)step->grid.high[d] - x[d] : x[d] - (float)step->grid.low[d];
-        if (2.0f * depth >= frame->radius)
+        if (2.0f * depth >= range_of(frame, rule))
             continue;
         float direction[3] = {0, 0, 0};
         direction[d] = side & 1 ? -1.0f : 1.0f;
@@ -83,10 +93,18 @@ static void push_by_solids(const spacing_frame *frame, const law rule, const flo
     int obstacle;
     double depth = sk_solids_distance(&step->solids, point, normal, &obstacle);
     /* The walls are handled above. */
-    if (obstacle >= 0 && 2.0 * depth < frame->radius) {
+    if (obstacle >= 0 && 2.0 * depth < range_of(frame, rule)) {
         const float direction[3] = {(float)normal[0], (float)normal[1], (float)normal[2]};
         push_along(frame, rule, fmaxf((float)(2.0 * depth), 0.0f), pairs, direction, sum);
     }
+}
+
+/* The number of pairs of particle p, as store_push left it. */
+static inline float pairs_of(const spacing_frame *frame, uint32_t p)
+{
+    float pairs;
+    memcpy(&pairs, &frame->step->particles.spare[p].flags, sizeof pairs);
+    return pairs;
 }
 
 /* Stores the displacement of particle p by all neighbours and solids, for the move and for the next law. */
@@ -94,7 +112,7 @@ static inline void store_push(const spacing_frame *frame, const law rule, uint32
 {
     sk_particle *spare = &frame->step->particles.spare[p];
     if (rule == LAW_COUNT)
-        spare->flags = (uint32_t)sum->pairs;
+        memcpy(&spare->flags, &sum->pairs, sizeof spare->flags);
     else
         memcpy(spare->position, sum->displacement, sizeof spare->position);
 }
@@ -157,12 +175,14 @@ static int spacing_acts(const sk_step *step)
 static spacing_frame make_spacing_frame(sk_step *step, double radius, double strength)
 {
     const sk_grid *grid = &step->grid;
-    const double spacing = pow((double)step->particles_per_cell, -1.0 / SELKIE_DIM); /* cells */
+    const double spacing = pow((double)step->particles_per_cell, -1.0 / SELKIE_DIM);  /* cells */
+    const double outer = strength == 0.0 ? 1.0 + 1.0 / (double)SK_SPACING_EDGE : 1.0; /* springs count no pairs */
     spacing_frame frame = {.step = step,
                            .index = sk_grid_cell_index(grid),
                            .radius = (float)(radius * spacing * grid->cell_size),
+                           .outer = (float)(outer * radius * spacing * grid->cell_size),
                            .strength = (float)(strength * radius * spacing * grid->cell_size),
-                           .reach = (int)ceil(radius * spacing - 1e-6),
+                           .reach = (int)ceil(outer * radius * spacing - 1e-6),
                            .group = (uint32_t)(step->particles_per_cell < 8 ? 64 : 8 * step->particles_per_cell)};
     for (int d = 0; d < 3; d++) {
         double gap = 1e-3 * grid->cell_size; /* the same gap to walls as in the advection */
