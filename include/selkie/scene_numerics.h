@@ -267,7 +267,7 @@ typedef struct selkie_advection_def {
 } selkie_advection_def;
 
 typedef enum selkie_splash_sampling {
-    SELKIE_SPLASH_HAZARD,     /* rates against one Exp(1) threshold a particle */
+    SELKIE_SPLASH_HAZARD,     /* rates against Exp(1) thresholds */
     SELKIE_SPLASH_EXPECTATION /* Eq. 7 of Um et al. 2018 */
 } selkie_splash_sampling;
 

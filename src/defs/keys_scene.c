@@ -63,7 +63,7 @@ static const sk_enum_value incompressibility_values[] = {
 CHOICES(incompressibility);
 
 static const sk_enum_value splash_sampling_values[] = {
-    {"hazard", SELKIE_SPLASH_HAZARD, "rates against one random threshold a particle: counts do not depend on the step"},
+    {"hazard", SELKIE_SPLASH_HAZARD, "rates against random thresholds: counts do not depend on the step"},
     {"expectation", SELKIE_SPLASH_EXPECTATION,
      "Eq. 7 of Um et al. 2018: probabilities above a half within the duration"},
 };

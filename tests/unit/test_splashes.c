@@ -166,10 +166,10 @@ static void counts_do_not_depend_on_the_step(void **state)
     for (int steps = 1; steps <= 16; steps *= 4) { /* of one duration */
         int splashes = 0;
         for (uint32_t id = 0; id < 50000; id++) {
-            float rest = sk_splash_threshold(1, id, 1);
-            for (int n = 0; n < steps; n++)
-                rest -= sk_splash_step_hazard(p, 1.0f / (float)steps);
-            splashes += rest <= 0.0f;
+            int splash = 0;
+            for (int n = 0; n < steps; n++) /* a new threshold each time */
+                splash |= sk_splash_step_hazard(p, 1.0f / (float)steps) >= sk_splash_threshold(1, id, (uint32_t)n);
+            splashes += splash;
         }
         assert_true(abs(splashes - 1000) < 120); /* four deviations */
     }

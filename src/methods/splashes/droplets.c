@@ -98,8 +98,7 @@ selkie_code sk_splash_part(sk_step *step, selkie_error *error)
         return SELKIE_OK;
     for (int64_t p = first; p < particles->count; p++)
         SK_TRY(add_apart(step, s, p, error));
-    particles->count = first;
-    sk_particles_moved(particles);
+    particles->count = first; /* the others have not moved: lists of migrating particles stay valid */
     particles->in_order = s->were_in_order;
     return SELKIE_OK;
 }
@@ -277,8 +276,9 @@ static selkie_code put_back(sk_step *step, sk_splashes *s, selkie_error *error)
             unpack(particles, particles->count++, packed);
             s->flying += flying;
         }
-    sk_particles_moved(particles);
     s->were_in_order = particles->in_order && s->flying == (int64_t)s->apart_count;
+    if (!s->were_in_order)
+        sk_particles_moved(particles);
     particles->in_order = 0;
     return SELKIE_OK;
 }

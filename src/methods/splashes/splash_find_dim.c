@@ -103,30 +103,29 @@ static int tile_place(int c)
     return n;
 }
 
-/* Has a particle's hazard passed its threshold? `state` holds the rest of the threshold and the number of draws. */
-static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float share, float state[2])
+/* Eq. 7 of Um et al. 2018 over windows of the duration, with the probabilities of balanced classes. `state` holds the
+ * sum and the part of the window that is over. */
+static int passes_window(float logit, float part, float state[2])
+{
+    state[0] += (2.0f * sk_learn_sigmoid(logit) - 1.0f) * sqrtf(part);
+    state[1] += part;
+    if (state[1] < 1.0f - 1e-6f)
+        return 0;
+    const int splash = state[0] > 0.0f;
+    state[0] = state[1] = 0.0f;
+    return splash;
+}
+
+/* Does a particle's hazard pass its threshold? What is left of an exponential threshold has the same distribution
+ * again, so each look draws a new one, and particles need not carry it. */
+static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float share)
 {
     const selkie_splash_def *def = &step->scene->splash;
     const float p = sk_splash_probability(&s->model, logit), part = (float)(s->every * step->dt / s->model.duration);
-    if (def->sampling == SELKIE_SPLASH_EXPECTATION) {
-        /* Eq. 7 over windows of the duration, with the probabilities of balanced classes. */
-        state[0] += (2.0f * sk_learn_sigmoid(logit) - 1.0f) * sqrtf(part);
-        state[1] += part;
-        if (state[1] < 1.0f - 1e-6f)
-            return 0;
-        const int splash = state[0] > 0.0f;
-        state[0] = state[1] = 0.0f;
-        return splash;
-    }
     if (sk_learn_sigmoid(logit) < (float)def->threshold) /* of balanced classes, as in the paper */
         return 0;
-    if (state[1] == 0.0f)
-        state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
-    state[0] -= share * (float)def->rate * sk_splash_step_hazard(p, part);
-    if (state[0] > 0.0f)
-        return 0;
-    state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
-    return 1;
+    return share * (float)def->rate * sk_splash_step_hazard(p, part) >=
+           sk_splash_threshold(step->scene->seed, id, (uint32_t)step->step_count);
 }
 
 /* The change of velocity of a new droplet, along the axes of the scene. */
@@ -148,15 +147,16 @@ static void draw_change(const sk_step *step, const sk_splashes *s, const finder 
         change[frame->axis[n]] = frame->sign[n] * own[n] * s->speed;
 }
 
-static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *hazard, finder *f)
+static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *window, finder *f)
 {
     if (!f->count)
         return;
     sk_splash_logits(&s->model, f->products, f->cell, f->own, f->count, f->logits);
     for (int r = 0; r < f->count; r++) {
         const int64_t p = f->particles[r];
-        float *state = (float *)(void *)(hazard->data + 2 * p);
-        if (!passes(step, s, step->particles.records[p].id, f->logits[r], f->share[r], state))
+        const float part = (float)(s->every * step->dt / s->model.duration);
+        if (window ? !passes_window(f->logits[r], part, (float *)(void *)(window->data + 2 * p))
+                   : !passes(step, s, step->particles.records[p].id, f->logits[r], f->share[r]))
             continue;
         s->chosen[p] = 1;
         draw_change(step, s, f, r, s->change[p]);
@@ -232,7 +232,7 @@ static void find_calm(const sk_step *step, const sk_splashes *s, const sk_splash
 /* One particle of each cell, drawn at random, stands for all: it takes the hazard of as many. The probability that the
  * cell makes a droplet, 1 - exp(-sum of the hazards), and the chance of each particle to be the one are those of the
  * whole cell in the mean. A cell makes one droplet at most. */
-static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
+static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *window, const sk_splash_cells *cells,
                             int block, finder *f)
 {
     const sk_grid *grid = &step->grid;
@@ -258,19 +258,19 @@ static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *h
         add_candidate(step, s, cells, block, n, p, f);
         f->share[f->count - 1] = (float)count;
     }
-    decide_batch(step, s, hazard, f);
+    decide_batch(step, s, window, f);
 }
 
 /* The candidates of a batch of cells. */
-static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
+static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *window, const sk_splash_cells *cells,
                          int block, finder *f)
 {
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     if (!f->cell_count)
         return;
     sk_splash_begin_cells(&s->model, f->features, f->cell_count, f->products);
-    if (step->scene->splash.sampling == SELKIE_SPLASH_HAZARD) {
-        draw_candidates(step, s, hazard, cells, block, f);
+    if (!window) {
+        draw_candidates(step, s, window, cells, block, f);
         f->cell_count = 0;
         return;
     }
@@ -281,9 +281,9 @@ static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *haza
                 continue; /* by a source */
             add_candidate(step, s, cells, block, n, p, f);
             if (f->count == BATCH)
-                decide_batch(step, s, hazard, f);
+                decide_batch(step, s, window, f);
         }
-    decide_batch(step, s, hazard, f);
+    decide_batch(step, s, window, f);
     f->cell_count = 0;
 }
 
@@ -307,7 +307,7 @@ static void add_cell(const sk_splashes *s, const sk_splash_cells *cells, int c, 
 }
 
 /* The candidates of a block, in batches that do not depend on the threads. */
-static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, int block, finder *f)
+static void search_block(sk_step *step, sk_splashes *s, sk_attribute *window, int block, finder *f)
 {
     const sk_grid *grid = &step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
@@ -334,9 +334,9 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, in
         loaded = 1;
         add_cell(s, &cells, c, f);
         if (f->cell_count == BATCH)
-            search_cells(step, s, hazard, &cells, block, f);
+            search_cells(step, s, window, &cells, block, f);
     }
-    search_cells(step, s, hazard, &cells, block, f);
+    search_cells(step, s, window, &cells, block, f);
 }
 
 /* Lists the chosen particles, at most one of a cell. */
@@ -369,14 +369,14 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);
     const sk_grid *grid = &step->grid;
-    sk_attribute *hazard = sk_particles_find_attribute(&step->particles, SK_SPLASH_HAZARD);
+    sk_attribute *window = sk_particles_find_attribute(&step->particles, SK_SPLASH_WINDOW); /* NULL: hazards */
     const size_t count = (size_t)step->particles.count + 1;
     SK_TRY(sk_reserve(step->memory, (void **)&s->chosen, &s->chosen_capacity, count, 1, "splashes", error));
     SK_TRY(sk_reserve(step->memory, (void **)&s->change, &s->change_capacity, count, sizeof *s->change, "splashes",
                       error));
     int beyond = 0;
-    /* Short steps: a cell is looked at twice in the model's duration. */
-    s->every = (int)fmin(fmax(0.5 * s->model.duration / step->dt, 1.0), MOST_STEPS);
+    /* A cell is looked at once in the model's duration, as in training. */
+    s->every = (int)fmin(fmax(s->model.duration / step->dt + 0.25, 1.0), MOST_STEPS);
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads) reduction(| : beyond)
@@ -384,7 +384,7 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
         finder f;
         f.cell_count = f.count = f.beyond = 0;
         SK_EACH_DEALT(b, &deal)
-        search_block(step, s, hazard, b, &f);
+        search_block(step, s, window, b, &f);
         beyond |= f.beyond;
     }
     s->beyond |= beyond;

@@ -12,9 +12,18 @@
 /* Probability over the mean one below which a cell's outermost particle makes the whole cell count as calm. */
 #define CALM 0.03f
 
+/* Longest step in cells, whatever time.cfl says. The flow itself has fewer thin sheets and jets in longer ones: at 4
+ * cells a dam break makes 28 % fewer droplets, while the rates of one and the same flow do not depend on the step. */
+#define MOST_CELLS 2.5
+
 static int takes_part(const selkie_scene *scene)
 {
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->splashes && scene->splashes[0];
+}
+
+static int has_windows(const selkie_scene *scene)
+{
+    return scene->splash.sampling == SELKIE_SPLASH_EXPECTATION;
 }
 
 static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model, selkie_error *error)
@@ -58,7 +67,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     sk_step_set_state(step, &sk_method_splashes, s);
     SK_TRY(read_model(step->scene, &s->model, error));
     if (!sk_particles_add_attribute(&step->particles, SK_SPLASH_AGE, 1, 0) ||
-        !sk_particles_add_attribute(&step->particles, SK_SPLASH_HAZARD, 2, 0))
+        (has_windows(step->scene) && !sk_particles_add_attribute(&step->particles, SK_SPLASH_WINDOW, 2, 0)))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attributes of splashes");
 
     /* Scales of the features. Without surface tension in the scene, that of the training counts. */
@@ -67,7 +76,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     const double own = sk_scene_surface_tension(step->scene), sigma = own > 0.0 ? own : s->model.tension;
     const double capillary = sigma / (step->density * h), square = gravity * h + capillary;
     s->calm_logit =
-        step->scene->splash.sampling == SELKIE_SPLASH_EXPECTATION
+        has_windows(step->scene)
             ? -2.0f
             : sk_splash_logit_of(&s->model, CALM * (float)(s->model.prior / fmax(step->scene->splash.rate, 1.0)));
     s->speed = (float)sqrt(square > 0.0 ? square : 9.81 * h);
@@ -122,6 +131,11 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     return SELKIE_OK;
 }
 
+static void limit_step(const sk_step *step, sk_step_limits *limits)
+{
+    limits->length = fmin(limits->length, MOST_CELLS * step->grid.cell_size / selkie_scene_cfl(step->scene));
+}
+
 static void statistics(const sk_step *step, selkie_statistics *statistics)
 {
     const sk_splashes *s = sk_step_state(step, &sk_method_splashes);
@@ -157,8 +171,8 @@ static int warn(const sk_step *step, char *text, size_t size)
 
 static double bytes_per_particle(const selkie_scene *scene)
 {
-    (void)scene;
-    return 2 * 3 * sizeof(float) + 3 * sizeof(float) + 1; /* attributes, twice for the sort; choice and change */
+    const double floats = has_windows(scene) ? 3 : 1; /* attributes, twice for the sort; then choice and change */
+    return 2 * floats * sizeof(float) + 3 * sizeof(float) + 1;
 }
 
 const sk_method sk_method_splashes = {
@@ -174,6 +188,7 @@ const sk_method sk_method_splashes = {
             {.name = "splashes", .slot = SK_SLOT_TO_PARTICLES, .run = SK_ONE_FORM(sk_splash_find)},
             {.name = "droplets", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(sk_splash_fly)},
         },
+    .limit_step = limit_step,
     .warn = warn,
     .state = state,
     .restore = restore,

@@ -1,8 +1,8 @@
 /* Splashes by a trained model (Um et al. 2018) in any grid method.
  *
  * After the projection the model gives each particle near the surface the probability that it becomes a droplet within
- * the model's duration. A particle draws one Exp(1) threshold and adds -ln(1 - p) dt / duration in each step; beyond
- * the threshold it becomes a droplet. So counts do not depend on the step. A cell makes at most one droplet within the
+ * the model's duration. Its hazard is -ln(1 - p) dt / duration; beyond a threshold drawn from Exp(1) it becomes a
+ * droplet. So counts do not depend on the step. A cell makes at most one droplet within the
  * duration: a droplet of the training runs holds many particles. The droplet's change of velocity comes from
  * the model too, and the particles around it take the opposite impulse.
  *
@@ -67,8 +67,9 @@ selkie_code sk_splash_find_3d(sk_step *step, selkie_error *error);
 selkie_code sk_splash_part(sk_step *step, selkie_error *error);
 selkie_code sk_splash_fly(sk_step *step, selkie_error *error);
 
-/* Attributes: seconds in flight, 0 in the liquid; rest of the threshold and number of draws. */
+/* Attributes: seconds in flight, 0 in the liquid; for splash.sampling expectation, the sum of Eq. 7 and the part of the
+ * duration that it covers. */
 #define SK_SPLASH_AGE "splash"
-#define SK_SPLASH_HAZARD "splash_hazard"
+#define SK_SPLASH_WINDOW "splash_window"
 
 #endif
