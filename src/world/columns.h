@@ -14,7 +14,7 @@
 #include "methods/step.h"
 
 /* Intervals of a row that are marked, joined and cleared together. */
-enum { sk_column_group = 16, sk_column_stop = 4, sk_column_unit = 1 << 16, sk_several_probes = 255 };
+enum { sk_column_group = 16, sk_column_unit = 1 << 16, sk_several_probes = 255 };
 
 typedef struct sk_columns {
     sk_memory *memory;
@@ -62,7 +62,8 @@ void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_sl
 void sk_columns_join(const sk_columns *columns, int row);
 /* Clears the sums of a row. */
 void sk_columns_clear(const sk_columns *columns, int row);
-/* The fill at the nodes of a column: sums times `part`. If `stops`, nothing is read or set behind four empty nodes. */
+/* The fill at the nodes of a column: sums times `part`. If `stops`, groups behind one with four empty nodes in a row
+ * are not read or set. */
 void sk_columns_read(const sk_columns *columns, int row, int stops, float part, float *fill);
 
 #endif
