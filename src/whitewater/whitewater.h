@@ -29,6 +29,8 @@ typedef struct sk_whitewater {
     sk_whitewater_particle *particles;
     sk_whitewater_particle *other; /* for sorting */
     size_t other_capacity;
+    uint32_t *keys; /* [count] for sorting */
+    size_t key_capacity;
     double speed_min, speed_max; /* m/s */
     struct sk_foam_obstacles *obstacles;
 } sk_whitewater;

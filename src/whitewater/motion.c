@@ -1,0 +1,260 @@
+/* Particles are lanes. A batch is held as columns; each of its substeps is three loops: places among the nodes of the
+ * field, samples (one particle at a time, the four values of a node being one vector), and the motion. Fast particles
+ * have more substeps, and slower lanes wait for them: neighbours in the order of the blocks have similar speeds. */
+#include "whitewater/motion.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "particles/counting_sort.h"
+#include "whitewater/obstacles.h"
+
+/* Cells that a particle crosses in a substep. */
+static const float substep_cells = 3.0f;
+
+enum { most_substeps = 4, batch = 128 };
+
+int sk_foam_confine(const sk_foam_step *s, float position[3], float velocity[3])
+{
+    for (int a = 0; a < 3; ++a)
+        for (int side = 0; side < 2; ++side) {
+            const int beyond = side ? position[a] > s->high[a] : position[a] < s->low[a];
+            if (!beyond)
+                continue;
+            if (s->w->scene->domain.walls[2 * a + side] == SELKIE_WALL_OPEN)
+                return 0;
+            position[a] = side ? s->high[a] : s->low[a];
+            velocity[a] = 0.0f;
+        }
+    return 1;
+}
+
+int sk_foam_keep_out(const sk_foam_step *s, const float before[3], float position[3], float velocity[3])
+{
+    const sk_foam_obstacles *obstacles = s->w->obstacles;
+    if (!obstacles)
+        return 1;
+    const int marks = sk_foam_obstacles_mark(obstacles, before) | sk_foam_obstacles_mark(obstacles, position);
+    return !marks || sk_foam_obstacles_keep_out(obstacles, marks, before, position, velocity);
+}
+
+/* Coefficients of a substep by the number of substeps: drops fall, foam goes with the liquid, bubbles rise and take on
+ * its velocity. fw_look_up may read 32 values. */
+typedef struct substep_tables {
+    float dt[32];       /* s */
+    float own[32];      /*     part of its own velocity that a bubble keeps; the rest becomes the liquid's */
+    float buoyancy[32]; /* s   of a bubble, times gravity */
+    float age[32];      /*     added to foam */
+} substep_tables;
+
+static substep_tables make_tables(const sk_foam_step *s)
+{
+    const selkie_whitewater_def *def = &s->w->scene->whitewater;
+    substep_tables t;
+    memset(&t, 0, sizeof t);
+    for (int n = 1; n <= most_substeps; ++n) {
+        t.dt[n] = s->dt / (float)n;
+        t.own[n] = expf(-(float)def->drag * t.dt[n]);
+        t.buoyancy[n] = -(float)def->buoyancy * t.dt[n];
+        t.age[n] = t.dt[n] / (float)def->lifetime;
+    }
+    return t;
+}
+
+/* Columns of the records, as in sk_whitewater_particle: position, velocity, kind, age. */
+enum { kind_column = 6, age_column = 7 };
+
+typedef struct moving {
+    _Alignas(64) float columns[8][batch];
+    _Alignas(64) float part[3][batch]; /* place between the nodes */
+    int32_t place[batch];              /* of the field's table */
+    int32_t first[batch];              /* node in the block */
+    int32_t substeps[batch];
+    int32_t gone[batch];             /* -1 = it has left or found no way out */
+    _Alignas(64) float at[batch][8]; /* density, density times velocity (m/s); the rest is not used */
+} moving;
+
+/* sk_cloud_field_place for lanes from l on, but for the look into the table. */
+SK_VECTOR void place_lanes(const sk_cloud_field *f, moving *m, int l)
+{
+    iw base[3];
+    for (int a = 0; a < 3; ++a) {
+        fw at = fw_load(m->columns[a] + l) * f->inverse[a] + f->offset[a];
+        at = fw_min(fw_max(at, fw_splat(1.0f)), fw_splat(f->last[a])); /* not a number: 1 */
+        base[a] = iw_from_fw(at);
+        fw_store(m->part[a] + l, at - fw_from_iw(base[a]));
+    }
+    const iw place = (base[0] >> SK_CLOUD_BLOCK_LOG) +
+                     f->blocks[0] * ((base[1] >> SK_CLOUD_BLOCK_LOG) + f->blocks[1] * (base[2] >> SK_CLOUD_BLOCK_LOG));
+    const iw first =
+        (base[0] & SK_CLOUD_BLOCK_MASK) +
+        SK_CLOUD_SIDE * ((base[1] & SK_CLOUD_BLOCK_MASK) + SK_CLOUD_SIDE * (base[2] & SK_CLOUD_BLOCK_MASK));
+    memcpy(m->place + l, &place, sizeof place);
+    memcpy(m->first + l, &first, sizeof first);
+}
+
+/* sk_cloud_field_at, two nodes along x at a time. */
+SK_VECTOR void sample_one(const sk_cloud_field *f, moving *m, int i)
+{
+    enum { y = 4 * SK_CLOUD_SIDE, z = 4 * SK_CLOUD_SIDE * SK_CLOUD_SIDE };
+    const float *nodes =
+        (const float *)f->nodes + 4 * ((size_t)f->table[m->place[i]] * SK_CLOUD_NODES + (size_t)m->first[i]);
+    const f8 near = f8_load(nodes), right = f8_load(nodes + z);
+    const f8 low = near + m->part[1][i] * (f8_load(nodes + y) - near);
+    const f8 high = right + m->part[1][i] * (f8_load(nodes + y + z) - right);
+    const f8 both = low + m->part[2][i] * (high - low);
+    const f4 before = __builtin_shufflevector(both, both, 0, 1, 2, 3);
+    const f4 after = __builtin_shufflevector(both, both, 4, 5, 6, 7);
+    f4_store(m->at[i], before + m->part[0][i] * (after - before));
+}
+
+/* Is a point of the path in the box around the obstacles? */
+SK_VECTOR iw near_obstacles(const sk_foam_obstacles *o, const fw before[3], const fw x[3])
+{
+    iw near[2] = {iw_splat(-1), iw_splat(-1)};
+    for (int a = 0; a < 3; ++a) {
+        near[0] &= (before[a] >= o->low[a]) & (before[a] <= o->high[a]);
+        near[1] &= (x[a] >= o->low[a]) & (x[a] <= o->high[a]);
+    }
+    return near[0] | near[1];
+}
+
+/* Particles of a vector that have left the domain or are near obstacles, one at a time. */
+static __attribute__((noinline)) void treat_lanes(const sk_foam_step *s, moving *m, int l, unsigned bits,
+                                                  const fw start[3])
+{
+    for (; bits; bits &= bits - 1) {
+        const int n = __builtin_ctz(bits), i = l + n;
+        float before[3], position[3], velocity[3];
+        for (int a = 0; a < 3; ++a) {
+            before[a] = start[a][n];
+            position[a] = m->columns[a][i];
+            velocity[a] = m->columns[3 + a][i];
+        }
+        const int stays = sk_foam_confine(s, position, velocity) && sk_foam_keep_out(s, before, position, velocity);
+        m->gone[i] = stays ? m->gone[i] : -1;
+        for (int a = 0; a < 3; ++a) {
+            m->columns[a][i] = position[a];
+            m->columns[3 + a][i] = velocity[a];
+        }
+    }
+}
+
+/* A substep of the lanes from l on, `lanes` of which are in use. */
+SK_VECTOR void move_lanes(const sk_foam_step *s, const substep_tables *t, moving *m, int l, int lanes, iw active)
+{
+    iw substeps;
+    memcpy(&substeps, m->substeps + l, sizeof substeps);
+    fw at[4], start[3], x[3];
+    fw_load_columns(m->at[l], lanes, at);
+    const fw zero = fw_splat(0.0f), dt = fw_look_up(t->dt, 16, substeps);
+    const fw inverse = fw_select(at[0] > 1e-7f, 1.0f / at[0], zero);
+    const iw spray = at[0]<SK_FOAM_SPRAY_BELOW, bubble = at[0]> SK_FOAM_BUBBLE_ABOVE;
+    const fw own = fw_select(spray, fw_splat(1.0f), fw_select(bubble, fw_look_up(t->own, 16, substeps), zero));
+    const fw pull = fw_select(spray, dt, fw_select(bubble, fw_look_up(t->buoyancy, 16, substeps), zero));
+
+    iw outside = iw_splat(0);
+    for (int a = 0; a < 3; ++a) {
+        const fw before = fw_load(m->columns[3 + a] + l), flow = at[a + 1] * inverse;
+        const fw velocity = flow + (before - flow) * own + pull * s->gravity[a];
+        start[a] = fw_load(m->columns[a] + l);
+        x[a] = fw_select(active, start[a] + velocity * dt, start[a]);
+        fw_store(m->columns[a] + l, x[a]);
+        fw_store(m->columns[3 + a] + l, fw_select(active, velocity, before));
+        outside |= (x[a] < s->low[a]) | (x[a] > s->high[a]);
+    }
+
+    /* Foam dissolves; drops and bubbles wait to become foam, but not for ever. */
+    const fw older = fw_look_up(t->age, 16, substeps) * fw_select(spray | bubble, fw_splat(0.25f), fw_splat(1.0f));
+    const fw age = fw_load(m->columns[age_column] + l), kind = fw_load(m->columns[kind_column] + l);
+    const iw now =
+        (spray & SK_WHITEWATER_SPRAY) | (bubble & SK_WHITEWATER_BUBBLE) | (~(spray | bubble) & SK_WHITEWATER_FOAM);
+    fw_store(m->columns[age_column] + l, fw_select(active, age + older, age));
+    fw_store(m->columns[kind_column] + l, fw_select(active, (fw)now, kind));
+
+    if (s->w->obstacles)
+        outside |= near_obstacles(s->w->obstacles, start, x);
+    outside &= active;
+    if (iw_any(outside))
+        treat_lanes(s, m, l, iw_bits(outside), start);
+}
+
+/* Loads the particles, and finds their numbers of substeps. Returns the largest of them. */
+static int begin_batch(const sk_foam_step *s, int count, const sk_whitewater_particle *particles, moving *m)
+{
+    const float scale = s->dt / (substep_cells * s->cell_size);
+    int32_t most = 1;
+    for (int l = 0; l < count; l += SK_WIDE) {
+        const int lanes = count - l < SK_WIDE ? count - l : SK_WIDE;
+        fw r[8];
+        fw_load_columns((const float *)(const void *)(particles + l), lanes, r);
+        fw_load_columns((const float *)(const void *)(particles + l) + 4, lanes, r + 4);
+        for (int c = 0; c < 8; ++c)
+            fw_store(m->columns[c] + l, r[c]);
+        const fw cells = fw_sqrt(r[3] * r[3] + r[4] * r[4] + r[5] * r[5]) * scale;
+        const iw substeps = 1 - ((cells > 1.0f) + (cells > 2.0f) + (cells > 3.0f)), stays = iw_splat(0);
+        const int32_t here = iw_largest(substeps);
+        most = here > most ? here : most;
+        memcpy(m->substeps + l, &substeps, sizeof substeps);
+        memcpy(m->gone + l, &stays, sizeof stays);
+    }
+    return (int)most;
+}
+
+/* Stores the particles and their keys. */
+static void end_batch(const sk_foam_step *s, int count, moving *m, sk_whitewater_particle *particles, uint32_t *keys)
+{
+    for (int l = 0; l < count; l += SK_WIDE) {
+        const int lanes = count - l < SK_WIDE ? count - l : SK_WIDE;
+        fw r[8];
+        place_lanes(s->field, m, l);
+        for (int c = 0; c < 8; ++c) {
+            /* Idle lanes must hold what the last one in use holds. */
+            for (int n = lanes; n < SK_WIDE; ++n)
+                m->columns[c][l + n] = m->columns[c][l + lanes - 1];
+            r[c] = fw_load(m->columns[c] + l);
+        }
+        const fw square = r[3] * r[3] + r[4] * r[4] + r[5] * r[5];
+        iw gone;
+        memcpy(&gone, m->gone + l, sizeof gone);
+        const unsigned alive = iw_bits(~gone & (r[age_column] < 1.0f) & (square < INFINITY));
+        for (int n = 0; n < lanes; ++n)
+            keys[l + n] = alive >> n & 1 ? (uint32_t)s->field->table[m->place[l + n]] : SK_NO_KEY;
+        fw_store_columns((float *)(void *)(particles + l), lanes, r);
+        fw_store_columns((float *)(void *)(particles + l) + 4, lanes, r + 4);
+    }
+}
+
+static void move_batch(const sk_foam_step *s, const substep_tables *t, int count, sk_whitewater_particle *particles,
+                       uint32_t *keys)
+{
+    moving m;
+    const int most = begin_batch(s, count, particles, &m);
+    for (int n = 0; n < most; ++n) {
+        for (int l = 0; l < count; l += SK_WIDE)
+            place_lanes(s->field, &m, l);
+        for (int i = 0; i < count; ++i)
+            if (m.substeps[i] > n)
+                sample_one(s->field, &m, i);
+        for (int l = 0; l < count; l += SK_WIDE) {
+            const int lanes = count - l < SK_WIDE ? count - l : SK_WIDE;
+            iw substeps;
+            memcpy(&substeps, m.substeps + l, sizeof substeps);
+            const iw active = (substeps > n) & iw_first(lanes);
+            if (iw_any(active))
+                move_lanes(s, t, &m, l, lanes, active);
+        }
+    }
+    end_batch(s, count, &m, particles, keys);
+}
+
+void sk_foam_move(const sk_foam_step *s, uint32_t *keys)
+{
+    sk_whitewater *w = s->w;
+    const substep_tables t = make_tables(s);
+#pragma omp parallel for num_threads(w->threads) schedule(static)
+    for (size_t i = 0; i < w->count; i += batch) {
+        const int count = w->count - i < batch ? (int)(w->count - i) : batch;
+        move_batch(s, &t, count, w->particles + i, keys + i);
+    }
+}
