@@ -1,137 +1,131 @@
+/* Known values are bits. A layer finds the unknown values beside known ones by shifts of words, and fills only these,
+ * in place: values that the same layer fills are not known to it. The bits lie in the scratch fields. */
 #include "grid/extrapolate.h"
 
 #include "base/dimension.h"
 #include "base/simd.h"
+#include "grid/beside.h"
+#include "grid/cell_bits.h"
 #include "grid/runs.h"
 
-/* Runs of a block by the known values in them, over several fields. */
-typedef struct known_runs {
-    uint64_t any, first, last; /* runs with some known value; with a known first or last cell */
-    uint64_t full;             /* runs in which all values of all fields are known */
-} known_runs;
+/* Bits of the blocks, of one field: values that are known before a layer and behind it, and those that it fills. */
+typedef struct layer_bits {
+    sk_block_bits *known, *later, *filled; /* [blocks] */
+} layer_bits;
 
-static known_runs find_known(float *const *fields, int field_count, int block)
+/* Bits take a small part of a scratch field. Its first block stands for absent ones and keeps its values. */
+static layer_bits bits_in(float *scratch, int block_count, int layer)
 {
-    known_runs known = {0, 0, 0, SK_ALL_RUNS};
-    for (int f = 0; f < field_count; f++) {
-        const float *values = fields[f] + (size_t)block * SK_BLOCK_CELLS;
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-            const f8 value = f8_load(values + c);
-            const unsigned bits = i8_bits(value == value);
-            known.any |= (uint64_t)(bits != 0) << (c / 8);
-            known.first |= (uint64_t)(bits & 1) << (c / 8);
-            known.last |= (uint64_t)(bits >> 7) << (c / 8);
-            known.full &= ~((uint64_t)(bits != 0xff) << (c / 8));
-        }
+    sk_block_bits *bits = (sk_block_bits *)(void *)(scratch + SK_BLOCK_CELLS);
+    layer_bits l = {bits, bits + block_count, bits + 2 * (size_t)block_count};
+    if (layer % 2) {
+        l.known = l.later;
+        l.later = bits;
     }
-    known.first &= SK_LOWER_RUNS;
-    known.last &= SK_UPPER_RUNS;
-    return known;
+    return l;
 }
 
-/* Eight values, shifted by one cell along axis d (y or z) to one side (-1 or 1). They lie in the block or in its
- * neighbour. */
-static inline f8 values_beside(const sk_grid *grid, const float *field, int block, int c, const int d, const int side)
+static void find_known(const float *field, int block, sk_block_bits *known)
 {
-    const int step = 1 << d * SK_BLOCK_LOG, index = c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK;
-    if (side < 0 ? index > 0 : index < SK_BLOCK_MASK)
-        return f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)(c + side * step));
-    const int other = grid->neighbours[block][SK_NEIGHBOURS / 2 + side * (d == 1 ? 3 : 9)];
-    return f8_load(field + (size_t)other * SK_BLOCK_CELLS + (size_t)(c - side * SK_BLOCK_MASK * step));
-}
-
-/* The value beside a run along x. */
-static inline float value_beside(const sk_grid *grid, const float *field, int block, int c, const int side)
-{
-    const int index = c & SK_BLOCK_MASK;
-    if (side < 0 ? index > 0 : index + 8 < SK_BLOCK_N)
-        return field[(size_t)block * SK_BLOCK_CELLS + (size_t)(side < 0 ? c - 1 : c + 8)];
-    const int other = grid->neighbours[block][SK_NEIGHBOURS / 2 + side], row = c - index;
-    return field[(size_t)other * SK_BLOCK_CELLS + (size_t)(side < 0 ? row + SK_BLOCK_MASK : row)];
-}
-
-static inline void add_known(f8 value, f8 *sum, f8 *count)
-{
-    const i8 known = value == value;
-    *sum += f8_select(known, value, f8_splat(0.0f));
-    *count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
-}
-
-/* Means of the known neighbours of the unknown values in some runs of a block; NaN if there are none. */
-static void mean_block(const sk_grid *grid, const float *field, int block, uint64_t runs, float *result)
-{
-    SK_EACH_RUN(c, runs)
-    {
-        const f8 own = f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
-        const f8 left = f8_splat(value_beside(grid, field, block, c, -1));
-        const f8 right = f8_splat(value_beside(grid, field, block, c, 1));
-        f8 sum = f8_splat(0.0f), count = f8_splat(0.0f);
-        add_known(__builtin_shufflevector(left, own, 0, 8, 9, 10, 11, 12, 13, 14), &sum, &count);
-        add_known(__builtin_shufflevector(own, right, 1, 2, 3, 4, 5, 6, 7, 8), &sum, &count);
-        for (int d = 1; d < SELKIE_DIM; d++) {
-            add_known(values_beside(grid, field, block, c, d, -1), &sum, &count);
-            add_known(values_beside(grid, field, block, c, d, 1), &sum, &count);
+    const float *values = field + (size_t)block * SK_BLOCK_CELLS;
+    for (int w = 0; w < SK_CELL_WORDS; w++) {
+        uint64_t bits = 0;
+#if SK_WIDE == 16
+        for (int c = 0; c < 64; c += 16) {
+            const __m512 value = _mm512_loadu_ps(values + 64 * w + c);
+            bits |= (uint64_t)_mm512_cmp_ps_mask(value, value, _CMP_ORD_Q) << c;
         }
-        f8_store(result + c, f8_select(own == own, own, sum / count)); /* 0 / 0 gives the NaN of an unknown value */
+#else
+        for (int c = 0; c < 64; c += 8) {
+            const f8 value = f8_load(values + 64 * w + c);
+            bits |= (uint64_t)i8_bits(value == value) << c;
+        }
+#endif
+        known[block].words[w] = bits;
     }
 }
 
-/* Copies the filled runs of a block back from the scratch. */
-static void take_filled(float *const *fields, const sk_extrapolation *what, int block, uint64_t runs)
+/* The values that a layer fills in a block: unknown ones beside known ones. Blocks that are not filled keep theirs. */
+static void choose_values(const sk_grid *grid, const layer_bits *l, int block, uint64_t wanted)
 {
-    for (int f = 0; f < what->field_count; f++) {
-        float *field = fields[f] + (size_t)block * SK_BLOCK_CELLS;
-        const float *filled = what->scratch[f] + (size_t)block * SK_BLOCK_CELLS;
-        SK_EACH_RUN(c, runs)
-        memcpy(field + c, filled + c, 8 * sizeof(float));
+    for (int w = 0; w < SK_CELL_WORDS; w++) {
+        const uint64_t known = l->known[block].words[w];
+        uint64_t beside = 0;
+        for (int d = 0; d < SELKIE_DIM && ~known; d++)
+            beside |= sk_bits_beside(grid, l->known, block, w, d, -1) | sk_bits_beside(grid, l->known, block, w, d, 1);
+        const uint64_t filled = beside & ~known & sk_word_of_runs(wanted, w);
+        l->filled[block].words[w] = filled;
+        l->later[block].words[w] = known | filled;
+    }
+}
+
+/* Means of the known neighbours of the chosen values in run c, in the order of the sides. */
+SK_VECTOR void fill_run(const sk_grid *grid, float *field, int block, int c, unsigned filled, const unsigned bits[6],
+                        f8 share)
+{
+    f8 sum = f8_splat(0.0f);
+#pragma GCC unroll 3
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sum = f8_add_chosen(sum, sk_values_beside(grid, field, block, c, d, -1), bits[2 * d]);
+        sum = f8_add_chosen(sum, sk_values_beside(grid, field, block, c, d, 1), bits[2 * d + 1]);
+    }
+    float *to = field + (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+    f8_store(to, f8_select(i8_from_bits(filled), sum / share, f8_load(to)));
+}
+
+/* Fills the chosen values of a block in field f of each group. */
+static void fill_block(const sk_grid *grid, const sk_extrapolation *what, const layer_bits *l, int f, int block)
+{
+    const int groups = what->groups > 1 ? what->groups : 1;
+    for (int w = 0; w < SK_CELL_WORDS; w++) {
+        const uint64_t filled = l->filled[block].words[w];
+        uint64_t beside[6];
+        for (int side = 0; filled && side < 2 * SELKIE_DIM; side++)
+            beside[side] = sk_bits_beside(grid, l->known, block, w, side / 2, side % 2 ? 1 : -1);
+        SK_EACH_RUN(c, sk_runs_of_word(filled, 0))
+        {
+            unsigned bits[6];
+            f8 count = f8_splat(0.0f);
+            for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+                bits[side] = (unsigned)(beside[side] >> c & 0xff);
+                count = f8_add_chosen(count, f8_splat(1.0f), bits[side]);
+            }
+            for (int g = 0; g < groups; g++)
+                fill_run(grid, what->fields[g * what->field_count + f], block, 64 * w + c,
+                         (unsigned)(filled >> c & 0xff), bits, count);
+        }
     }
 }
 
 void SK_DIM(sk_extrapolate)(const sk_grid *grid, const sk_extrapolation *what)
 {
-    float *const *fields = what->fields, *const *scratch = what->scratch;
-    const int field_count = what->field_count, count = what->block_count, groups = what->groups > 1 ? what->groups : 1;
-    const int32_t *blocks = what->blocks;
-    const uint64_t *wanted = what->wanted;
-
-    /* Runs over all fields together: with any known value, with all values known, and runs that a layer fills. */
-    uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2],
-             *taken = grid->runs[SK_RUNS_SCRATCH_3];
-    uint64_t *first = grid->runs[SK_RUNS_SCRATCH_4], *last = grid->runs[SK_RUNS_SCRATCH_5];
-    const sk_run_masks masks = {known, first, last, grid->block_count};
+    const int field_count = what->field_count, count = what->block_count, blocks = grid->block_count;
     if (count == 0)
         return;
 #pragma omp parallel num_threads(what->threads)
     {
+        /* Blocks that are not filled have the same known values before and behind each layer. */
 #pragma omp for schedule(static)
-        for (int b = 1; b < grid->block_count; b++) {
-            const known_runs here = find_known(fields, field_count, b);
-            known[b] = here.any;
-            first[b] = here.first;
-            last[b] = here.last;
-            full[b] = here.full;
-        }
-        for (int layer = 0; layer < what->layers; layer++)
-            for (int g = 0; g < groups; g++) {
-                float *const *group = fields + g * field_count;
-#pragma omp for schedule(static)
-                for (int w = 0; w < count; w++) {
-                    const int b = blocks[w];
-                    if (g == 0)
-                        taken[b] = sk_runs_around(grid, masks, b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
-                    for (int f = 0; taken[b] && f < field_count; f++)
-                        mean_block(grid, group[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
-                }
-#pragma omp for schedule(static)
-                for (int w = 0; w < count; w++) {
-                    const int b = blocks[w];
-                    take_filled(group, what, b, taken[b]);
-                    if (g < groups - 1)
-                        continue;
-                    known[b] |= taken[b]; /* at least some of them */
-                    first[b] |= taken[b] & SK_LOWER_RUNS;
-                    last[b] |= taken[b] & SK_UPPER_RUNS;
-                }
+        for (int b = 0; b < blocks; b++)
+            for (int f = 0; f < field_count; f++) {
+                const layer_bits l = bits_in(what->scratch[f], blocks, 0);
+                find_known(what->fields[f], b, l.known);
+                l.later[b] = l.known[b];
             }
+        for (int layer = 0; layer < what->layers; layer++) {
+#pragma omp for schedule(static)
+            for (int w = 0; w < count; w++)
+                for (int f = 0; f < field_count; f++) {
+                    const layer_bits l = bits_in(what->scratch[f], blocks, layer);
+                    choose_values(grid, &l, what->blocks[w],
+                                  what->wanted ? what->wanted[what->blocks[w]] : SK_ALL_RUNS);
+                }
+#pragma omp for schedule(static)
+            for (int w = 0; w < count; w++)
+                for (int f = 0; f < field_count; f++) {
+                    const layer_bits l = bits_in(what->scratch[f], blocks, layer);
+                    fill_block(grid, what, &l, f, what->blocks[w]);
+                }
+        }
     }
 }

@@ -15,7 +15,6 @@
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
-#include "methods/flip/shore.h"
 
 enum { LAYERS = 2 };
 
@@ -146,11 +145,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     int32_t *solid_blocks = blocks + grid->block_count;
 
     /* Faces in the air beside the surface change like the liquid. */
-    if (sk_step_has_pressure(step)) {
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-        for (int b = 1; b < grid->block_count; b++)
-            move_shore_faces(step, b);
-    }
+    if (sk_step_has_pressure(step))
+        SK_TRY(SK_DIM(sk_flip_move_shore)(step, error));
 
     /* Blocks with unknown faces, and those of them with solids. */
     int count = 0, solid_count = 0;

@@ -13,6 +13,8 @@ extern const sk_method sk_method_flip;
     selkie_code sk_flip_pressure_plain_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_flip_friction_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_flip_wall_layer_##dim(sk_step *step, selkie_error *error);                                          \
+    /* A part of it: faces in the air beside the surface change like the liquid. */                                    \
+    selkie_code sk_flip_move_shore_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                              \

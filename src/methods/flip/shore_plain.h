@@ -1,11 +1,11 @@
-/* Faces in the air beside the surface, one at a time: see shore.h. For files compiled per dimension. */
+/* Faces in the air beside the surface, one at a time: see shore_dim.c. For files compiled per dimension. */
 #ifndef SK_METHODS_FLIP_SHORE_PLAIN_H
 #define SK_METHODS_FLIP_SHORE_PLAIN_H
 
 #include "methods/flip/reflection.h"
 #include "methods/liquid_plain.h"
 
-/* Is the lower face of a cell across axis d in the air beside the surface? See shore.h. */
+/* Is the lower face of a cell across axis d in the air beside the surface? See shore_dim.c. */
 SK_KERNEL int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
 {
     int air[2], liquid[2], liquid_beside[2] = {0, 0};
