@@ -59,18 +59,33 @@ static void choose_values(const sk_grid *grid, const layer_bits *l, int block, u
     }
 }
 
+/* Adds the known values on one side of run c. Sides without one are not read: most have none, and they may lie in other
+ * blocks. */
+SK_VECTOR f8 add_side(f8 sum, const sk_grid *grid, const float *field, int block, int c, const int d, const int side,
+                      unsigned bits)
+{
+    if (!bits)
+        return sum;
+    if (d > 0 || bits & (side < 0 ? 1u : 0x80u))
+        return f8_add_chosen(sum, sk_values_beside(grid, field, block, c, d, side), bits);
+    const f8 own = f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
+    const f8 moved = side < 0 ? __builtin_shufflevector(own, own, 0, 0, 1, 2, 3, 4, 5, 6)
+                              : __builtin_shufflevector(own, own, 1, 2, 3, 4, 5, 6, 7, 7);
+    return f8_add_chosen(sum, moved, bits);
+}
+
 /* Means of the known neighbours of the chosen values in run c, in the order of the sides. */
 SK_VECTOR void fill_run(const sk_grid *grid, float *field, int block, int c, unsigned filled, const unsigned bits[6],
-                        f8 share)
+                        f8 count)
 {
     f8 sum = f8_splat(0.0f);
 #pragma GCC unroll 3
     for (int d = 0; d < SELKIE_DIM; d++) {
-        sum = f8_add_chosen(sum, sk_values_beside(grid, field, block, c, d, -1), bits[2 * d]);
-        sum = f8_add_chosen(sum, sk_values_beside(grid, field, block, c, d, 1), bits[2 * d + 1]);
+        sum = add_side(sum, grid, field, block, c, d, -1, bits[2 * d]);
+        sum = add_side(sum, grid, field, block, c, d, 1, bits[2 * d + 1]);
     }
     float *to = field + (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-    f8_store(to, f8_select(i8_from_bits(filled), sum / share, f8_load(to)));
+    f8_store(to, f8_select(i8_from_bits(filled), sum / count, f8_load(to)));
 }
 
 /* Fills the chosen values of a block in field f of each group. */

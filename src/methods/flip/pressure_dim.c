@@ -103,12 +103,14 @@ static void close_faces(const sk_step *step, int block, int d)
     const float *fraction = solids->fraction[d] + slot * SK_BLOCK_CELLS;
     const float *moving = slot >= solids->static_count ? solids->velocity[d] + slot * SK_BLOCK_CELLS : NULL;
     const uint8_t *no_slip = solids->no_slip + slot * SK_BLOCK_CELLS;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if (fraction[c] > 0.0f)
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const i8 open = f8_load(fraction + c) > 0.0f;
+        if (!i8_any(~open))
             continue;
-        velocity[c] = __builtin_nanf("");
-        if (no_slip[c] && before[c] == before[c])
-            velocity[c] = moving ? moving[c] : 0.0f;
+        const f8 own = f8_load(before + c), solid = moving ? f8_load(moving + c) : f8_splat(0.0f);
+        const i8 sticks = (i8_from_bytes(no_slip + c) != 0) & (own == own);
+        const f8 closed = f8_select(sticks, solid, f8_splat(__builtin_nanf("")));
+        f8_store(velocity + c, f8_select(open, f8_load(velocity + c), closed));
     }
     for (int side = 0; side < 2; side++) {
         const int wall = wall_index(step, block, d, side);
