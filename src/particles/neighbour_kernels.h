@@ -42,6 +42,21 @@ SK_KERNEL sk_cell_range SK_DIM(sk_points_of_cell)(const sk_cell_index *index, co
     return range;
 }
 
+/* The ranges of points in the cells within `reach` of a cell that are not empty, x fastest. Returns their number. */
+SK_KERNEL int SK_DIM(sk_ranges_around)(const sk_cell_index *index, const int cell[3], int reach, sk_cell_range *ranges)
+{
+    const int deep = SELKIE_DIM == 3 ? reach : 0;
+    int count = 0;
+    for (int z = -deep; z <= deep; z++)
+        for (int y = -reach; y <= reach; y++)
+            for (int x = -reach; x <= reach; x++) {
+                const int at[3] = {cell[0] + x, cell[1] + y, SELKIE_DIM == 3 ? cell[2] + z : 0};
+                ranges[count] = SK_DIM(sk_points_of_cell)(index, at);
+                count += ranges[count].to > ranges[count].from;
+            }
+    return count;
+}
+
 /* Returns the squared distance of two points, m2; `difference` gets a - b, m. */
 SK_KERNEL float SK_DIM(sk_difference)(const float a[3], const float b[3], float difference[3])
 {

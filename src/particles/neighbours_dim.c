@@ -7,16 +7,7 @@
 
 int SK_DIM(sk_cells_around)(const sk_cell_index *index, const int cell[3], int reach, sk_cell_range *ranges)
 {
-    const int deep = SELKIE_DIM == 3 ? reach : 0;
-    int count = 0;
-    for (int z = -deep; z <= deep; z++)
-        for (int y = -reach; y <= reach; y++)
-            for (int x = -reach; x <= reach; x++) {
-                const int at[3] = {cell[0] + x, cell[1] + y, SELKIE_DIM == 3 ? cell[2] + z : 0};
-                ranges[count] = SK_DIM(sk_points_of_cell)(index, at);
-                count += ranges[count].to > ranges[count].from;
-            }
-    return count;
+    return SK_DIM(sk_ranges_around)(index, cell, reach, ranges);
 }
 
 uint32_t SK_DIM(sk_neighbours_within)(const sk_neighbour_search *search, const sk_neighbour_place *place,

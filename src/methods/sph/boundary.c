@@ -450,6 +450,11 @@ selkie_code sk_sph_boundary_run(sk_step *step, selkie_error *error)
     return sort_by_cell(step, walls, error);
 }
 
+int sk_sph_boundary_moves(const sk_sph *sph)
+{
+    return sph->walls && sph->walls->moving;
+}
+
 selkie_code sk_sph_bodies_run(sk_step *step, selkie_error *error)
 {
     sk_sph_walls *walls = step->sph->walls;

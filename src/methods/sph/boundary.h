@@ -24,6 +24,8 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error);
 void sk_sph_boundary_free(sk_sph *sph);
 /* A phase: positions and velocities of the boundary particles, sorted by cell; resets the forces. */
 selkie_code sk_sph_boundary_run(sk_step *step, selkie_error *error);
+/* Do boundary particles change their places from step to step? */
+int sk_sph_boundary_moves(const sk_sph *sph);
 /* A phase: viscosity at no-slip surfaces. */
 selkie_code sk_sph_friction_2d(sk_step *step, selkie_error *error);
 selkie_code sk_sph_friction_3d(sk_step *step, selkie_error *error);

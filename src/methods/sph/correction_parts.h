@@ -29,7 +29,7 @@ typedef struct corrected_sums {
 } corrected_sums;
 
 /* `liquid`: the sum F over the liquid around the particle. */
-static inline void push_by_tension(const list_frame *frame, uint32_t i, const float liquid[3])
+SK_KERNEL void push_by_tension(const list_frame *frame, uint32_t i, const float liquid[3])
 {
     const sk_step *step = frame->step;
     sk_particle *record = &step->particles.records[i];
@@ -39,15 +39,15 @@ static inline void push_by_tension(const list_frame *frame, uint32_t i, const fl
             record->velocity[d] += push * (frame->sph->sum_gradient[i][d] + liquid[d]);
 }
 
-static inline void finish_correction(const list_frame *frame, const near_walls *walls, uint32_t i,
-                                     const corrected_sums *sums)
+SK_KERNEL void finish_correction(const list_frame *frame, const near_walls *walls, uint32_t i,
+                                 const corrected_sums *sums)
 {
-    sk_sph *sph = frame->sph;
+    const sk_sph *sph = frame->sph;
     const float *const own[3] = {sph->correction[0][i], sph->correction[1][i], sph->correction[2][i]};
     const float *position = frame->step->particles.records[i].position;
 
     /* Boundary particles: L is symmetric, so (L g) . v = g . (L v). */
-    sk_sph_sums points = {.density = 0.0f};
+    sk_sph_sums points = {0.0f, {0, 0, 0}, {0, 0, 0, 0, 0, 0}, 0.0f};
     for (int r = 0; r < walls->range_count; r++)
         for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &sph->boundary.particles[b];

@@ -5,13 +5,13 @@
 
 #include "base/dimension.h"
 #include "grid/sweep.h"
+#include "methods/sph/integrate_plain.h"
 #include "methods/sph/sph.h"
 
 typedef struct integrate_frame {
     sk_step *step;
     float dt;
-    float low[3], high[3]; /* m  bounds inside closed walls */
-    int open[6];
+    sk_sph_bounds bounds;
 } integrate_frame;
 
 /* Keeps the path of a particle out of obstacles, and removes its velocity into one that it met. `clearance`: cells from
@@ -26,8 +26,8 @@ static void sweep(const integrate_frame *frame, const float from[3], float clear
         travelled += fabsf(particle->position[d] - from[d]);
         path.from[d] = from[d];
         path.to[d] = particle->position[d];
-        path.low[d] = frame->low[d];
-        path.high[d] = frame->high[d];
+        path.low[d] = frame->bounds.low[d];
+        path.high[d] = frame->bounds.high[d];
     }
     if (travelled < clearance * (float)solids->cell_size || !sk_sweep(solids, &path, &touch))
         return;
@@ -39,30 +39,13 @@ static void move(const integrate_frame *frame, float clearance, sk_particle *par
 {
     const sk_grid *grid = &frame->step->grid;
     const float from[3] = {particle->position[0], particle->position[1], particle->position[2]};
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float x = particle->position[d] + frame->dt * particle->velocity[d];
-        if ((frame->open[2 * d] && x < (float)grid->low[d]) || (frame->open[2 * d + 1] && x > (float)grid->high[d]))
-            particle->flags |= SK_PARTICLE_DEAD;
-        if (x < frame->low[d]) {
-            x = frame->low[d];
-            particle->velocity[d] = fmaxf(particle->velocity[d], 0.0f);
-        } else if (x > frame->high[d]) {
-            x = frame->high[d];
-            particle->velocity[d] = fminf(particle->velocity[d], 0.0f);
-        }
-        particle->position[d] = x;
-    }
+    sk_sph_advance(grid, &frame->bounds, frame->dt, particle);
     if (frame->step->solids.obstacle_count && !(particle->flags & (SK_PARTICLE_DEAD | SK_PARTICLE_BOUNDARY)))
         sweep(frame, from, clearance, particle);
     sk_grid_wrap(grid, particle->position);
 }
 
-typedef struct block_sums {
-    double position[3], kinetic, fastest2;
-    int64_t gone, bad;
-} block_sums;
-
-static void integrate_block(const integrate_frame *frame, int block, block_sums *sums)
+static void integrate_block(const integrate_frame *frame, int block, sk_sph_moved_sums *sums)
 {
     const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const float clearance = frame->step->solids.clearance[block];
@@ -70,36 +53,17 @@ static void integrate_block(const integrate_frame *frame, int block, block_sums 
     for (uint32_t i = start[0]; i < start[SK_BLOCK_CELLS]; i++) {
         sk_particle *particle = &frame->step->particles.records[i];
         move(frame, clearance, particle);
-        double speed2 = 0.0;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            speed2 += (double)particle->velocity[d] * particle->velocity[d];
-        sums->bad += !(speed2 < 1e30);
-        if (particle->flags & SK_PARTICLE_DEAD) {
-            sums->gone++;
-            continue;
-        }
-        for (int d = 0; d < SELKIE_DIM; d++)
-            sums->position[d] += particle->position[d];
-        sums->kinetic += 0.5 * speed2;
-        sums->fastest2 = speed2 > sums->fastest2 ? speed2 : sums->fastest2;
+        sk_sph_add_moved(particle, sums);
     }
 }
 
 selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    block_sums *sums;
+    sk_sph_moved_sums *sums;
     SK_TRY(
         sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "integrate", (void **)&sums, error));
-    integrate_frame frame = {.step = step, .dt = (float)step->dt};
-    for (int d = 0; d < 3; d++) {
-        double gap = 1e-3 * grid->cell_size;
-        const int joined = grid->periodic >> d & 1;
-        for (int side = 0; side < 2; side++)
-            frame.open[2 * d + side] = step->scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN && !joined;
-        frame.low[d] = frame.open[2 * d] || joined ? -INFINITY : (float)(grid->low[d] + gap);
-        frame.high[d] = frame.open[2 * d + 1] || joined ? INFINITY : (float)(grid->high[d] - gap);
-    }
+    const integrate_frame frame = {.step = step, .dt = (float)step->dt, .bounds = sk_sph_bounds_of(grid, step->scene)};
 
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int block = 1; block <= grid->particle_blocks; block++)

@@ -18,19 +18,20 @@ static inline list_frame make_list_frame(sk_step *step)
     const int wendland = sk_sph_is_wendland(step->scene);
     const double reach = sph->point.reach,
                  factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support) * sph->volume * sph->kernel_scale;
-    return (list_frame){.step = step,
-                        .sph = sph,
-                        .constants = {.reach2 = (float)(sph->support * sph->support),
-                                      .inverse_support = (float)(1.0 / sph->support),
-                                      .weight = (float)factor,
-                                      .slope = (float)(factor * sph->spacing / (sph->support * sph->support)),
-                                      .inverse_spacing = (float)(1.0 / sph->spacing),
-                                      .wendland = wendland},
-                        .points = {.reach2 = (float)(reach * reach),
-                                   .inverse_reach = (float)(1.0 / reach),
-                                   .weight = (float)(sph->point.weight / sph->volume),
-                                   .steepness = (float)(sph->spacing / reach),
-                                   .inverse_spacing = (float)(1.0 / sph->spacing)}};
+    const list_frame frame = {.step = step,
+                              .sph = sph,
+                              .constants = {.reach2 = (float)(sph->support * sph->support),
+                                            .inverse_support = (float)(1.0 / sph->support),
+                                            .weight = (float)factor,
+                                            .slope = (float)(factor * sph->spacing / (sph->support * sph->support)),
+                                            .inverse_spacing = (float)(1.0 / sph->spacing),
+                                            .wendland = wendland},
+                              .points = {.reach2 = (float)(reach * reach),
+                                         .inverse_reach = (float)(1.0 / reach),
+                                         .weight = (float)(sph->point.weight / sph->volume),
+                                         .steepness = (float)(sph->spacing / reach),
+                                         .inverse_spacing = (float)(1.0 / sph->spacing)}};
+    return frame;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "methods/sph/list_frame.h"
+#include "methods/sph/lists_plain.h"
 #include "methods/sph/sph_list_kernels.h"
 
 enum { MOST_IN_CELL = 2048 }; /* hundreds of times the number at rest */
@@ -55,57 +55,6 @@ static selkie_code begin_lists(sk_step *step, selkie_error *error)
             "up, or liquids overlap; try a smaller time.step or time.cfl",
             (long long)step->step_count + 1, step->time, MOST_IN_CELL);
     return SELKIE_OK;
-}
-
-/* Adds the walls' share to the neighbour sums of particle i and stores its values. `squares`: sum of the squared
- * gradients. */
-static inline void finish_particle(const list_frame *frame, const near_walls *walls, uint32_t i, sk_sph_sums *sums,
-                                   float squares, sk_sph_list_sums *block)
-{
-    sk_sph *sph = frame->sph;
-    const sk_particle *own = &frame->step->particles.records[i];
-
-    /* The walls' share: boundary particles, then the flat sides of the domain. */
-    for (int r = 0; r < walls->range_count; r++)
-        for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
-            const sk_boundary_particle *wall = &sph->boundary.particles[b];
-            SK_DIM(sk_sph_add_point)
-            (&frame->points, own->position, wall->position, wall->velocity, wall->volume, sums);
-        }
-    if (walls->side_count) {
-        float gradient[6];
-        sums->density += sk_sph_add_sides(sph, walls->side_count, walls->sides, own->position, gradient);
-        for (int s = 0; s < walls->side_count; s++) {
-            const sk_sph_side *side = walls->sides[s];
-            sums->gradient[side->axis] += gradient[s];
-            /* The sheet lies half a spacing behind the wall. */
-            const float beyond = side->sheet + 0.5f * side->inward * (float)sph->spacing - own->position[side->axis];
-            sums->moment[SK_SPH_XX + side->axis] += gradient[s] * beyond * frame->points.inverse_spacing;
-        }
-    }
-
-    /* The gradient correction, and the diagonal of the pressure system. */
-    float diagonal = squares, column[3][3];
-    const float density = sums->density;
-    SK_DIM(sk_sph_make_correction)(sums->moment, density, column);
-    for (int c = 0; c < 3; c++)
-        memcpy(sph->correction[c][i], column[c], sizeof column[c]); /* the fourth stays 0 */
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        sph->sum_gradient[i][d] = sums->gradient[d];
-        diagonal += sums->gradient[d] * sums->gradient[d];
-    }
-    sph->density[i] = density;
-    sph->diagonal[i] = diagonal;
-    sph->wall_flux[i] = sums->wall_flux;
-
-    /* A boundary particle of a liquid boundary has no density equation. */
-    if (own->flags & SK_PARTICLE_BOUNDARY) {
-        block->boundaries += 1.0;
-    } else {
-        block->compression += density > 1.0f ? (double)density - 1.0 : 0.0;
-        block->compression_max = fmax(block->compression_max, (double)density - 1.0);
-    }
-    block->volume += density < 1.0f ? 1.0 : 1.0 / density;
 }
 
 static sk_sph_list_sums add_list_sums(const sk_sph *sph, int blocks)

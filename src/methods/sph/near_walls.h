@@ -6,7 +6,6 @@
 #include "base/dimension.h"
 #include "methods/sph/walls.h"
 #include "particles/neighbour_kernels.h"
-#include "particles/neighbours.h"
 
 typedef struct near_walls {
     int side_count;
@@ -16,7 +15,7 @@ typedef struct near_walls {
 } near_walls;
 
 /* Are there boundary particles in the block or in a neighbour? */
-static inline __attribute__((unused)) int points_near_block(const sk_step *step, int block)
+SK_KERNEL int points_near_block(const sk_step *step, int block)
 {
     const sk_sph_boundary *boundary = &step->sph->boundary;
     const int32_t *middle = step->grid.coordinates[block];
@@ -30,13 +29,12 @@ static inline __attribute__((unused)) int points_near_block(const sk_step *step,
 }
 
 /* Finds the boundary particles of the cells around cell c of a block. */
-static inline __attribute__((unused)) void find_points_near_cell(const sk_step *step, int block, int c,
-                                                                 near_walls *walls)
+SK_KERNEL void find_points_near_cell(const sk_step *step, int block, int c, near_walls *walls)
 {
     int cell[3] = {0, 0, 0};
     for (int d = 0; d < SELKIE_DIM; d++)
         cell[d] = step->grid.coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK);
-    walls->range_count = SK_DIM(sk_cells_around)(&step->sph->boundary.index, cell, 1, walls->ranges);
+    walls->range_count = SK_DIM(sk_ranges_around)(&step->sph->boundary.index, cell, 1, walls->ranges);
 }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "methods/sph/list_parts.h"
 #include "methods/sph/sph_tile.h"
+#include "particles/neighbours.h"
 
 /* The cells around a cell: their particles in the store, and their positions in the tile of the block. */
 static void find_pieces(const sk_cell_index *index, const sk_particle_tile *tile, int block, int c,
@@ -34,27 +35,25 @@ static void write_particle(const plain_builder *b, const sk_particle_run pieces[
     const sk_particle *records = b->frame.step->particles.records;
     const uint32_t *found = b->neighbours->neighbours + b->neighbours->first[i], count = sph->number[i];
     void *list = sph->lists + (size_t)sph->first[i] * SK_SPH_LINE_BYTES;
-    sk_sph_sums sums = {.density = 1.0f};
-    float squares = 0.0f;
+    listed_sums own;
     int piece = 0;
+    begin_sums(&own);
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t j = found[k];
         while (j < pieces[piece].from || j >= pieces[piece].to)
             piece++;
         float difference[3], gradient[3];
         const float r2 = SK_DIM(sk_image_difference)(&b->index, records[i].position, records[j].position, difference);
-        sums.density += SK_DIM(sk_sph_pair_gradient)(&b->frame.constants, difference, r2, gradient);
-        SK_DIM(sk_sph_add_moment)(-b->frame.constants.inverse_spacing, gradient, difference, sums.moment);
+        add_neighbour(&b->frame.constants, difference, r2, gradient, &own);
         sk_sph_write_entry(list, wide, k, gradient, pieces[piece].at + (j - pieces[piece].from));
-        squares += SK_DIM(sk_sph_dot)(gradient, gradient);
-        SK_DIM(sk_sph_add_scaled)(1.0f, gradient, sums.gradient);
+        add_rounded(gradient, &own);
     }
     for (uint32_t k = count; k % SK_SPH_ENTRIES; k++) {
         float zero[3] = {0, 0, 0};
         sk_sph_write_entry(list, wide, k, zero, 0);
     }
-    sums.density *= b->frame.constants.weight;
-    finish_particle(&b->frame, walls, i, &sums, squares, block);
+    own.sums.density *= b->frame.constants.weight;
+    finish_particle(&b->frame, walls, i, &own.sums, own.squares, block);
 }
 
 static void write_block(const plain_builder *b, sk_particle_tile *tile, int block)

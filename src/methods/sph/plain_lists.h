@@ -44,10 +44,31 @@ static inline plain_block open_block(const sk_step *step, void *scratch, int thr
                          .index = sk_grid_cell_index(&step->grid)};
 }
 
-/* Neighbour k of particle i, with its gradient. */
-static inline uint32_t neighbour_at(const plain_block *block, uint32_t i, uint32_t k, float gradient[3])
+/* The list of one particle. */
+typedef struct plain_list {
+    const plain_block *block;
+    char *entries;
+    uint32_t count;
+} plain_list;
+
+static inline plain_list plain_list_of(const plain_block *block, uint32_t i)
 {
-    return block->numbers[sk_sph_read_entry(list_of(block->sph, i), block->wide, k, gradient)];
+    const sk_sph *sph = block->sph;
+    return (plain_list){block, sph->lists + (size_t)sph->first[i] * SK_SPH_LINE_BYTES, sph->number[i]};
+}
+
+/* Neighbour k, with its gradient. */
+SK_KERNEL uint32_t neighbour_at(const plain_list *list, uint32_t k, float gradient[3])
+{
+    return list->block->numbers[sk_sph_read_entry(list->entries, list->block->wide, k, gradient)];
+}
+
+/* Replaces the gradient of neighbour k, and rounds it to the stored value. */
+SK_KERNEL void set_gradient(const plain_list *list, uint32_t k, float gradient[3])
+{
+    float before[3];
+    const uint32_t index = sk_sph_read_entry(list->entries, list->block->wide, k, before);
+    sk_sph_write_entry(list->entries, list->block->wide, k, gradient, index);
 }
 
 #endif

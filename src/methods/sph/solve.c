@@ -83,12 +83,8 @@ static void extrapolate(sk_step *step, float momentum)
                     *restrict next = sph->variable[SK_SPH_NEXT], *restrict before = sph->variable[SK_SPH_BEFORE];
     const int64_t count = step->particles.count;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t i = 0; i < count; i++) {
-        before[i] = y[i];
-        float value = next[i] + momentum * (next[i] - x[i]);
-        y[i] = value > 0.0f ? value : 0.0f;
-        x[i] = next[i];
-    }
+    for (int64_t i = 0; i < count; i++)
+        sk_sph_extrapolate(next[i], momentum, &y[i], &x[i], &before[i]);
 }
 
 /* Mean density error that a solve may leave. */
@@ -100,64 +96,71 @@ static double error_to_stop_at(const sk_step *step)
                                               : def->density_error;
 }
 
+sk_sph_progress sk_sph_begin_solve(const sk_step *step)
+{
+    const sk_sph *sph = step->sph;
+    /* Solid particles have no equation and must not dilute the mean. */
+    const double count = fmax((double)(step->particles.count - sph->report.boundaries), 1.0);
+    return (sk_sph_progress){.accelerated = is_accelerated(step),
+                             .least = step->scene->sph.min_iterations,
+                             .most = step->scene->sph.max_iterations,
+                             .enough = error_to_stop_at(step),
+                             .unit = count * sph->spacing,
+                             .theta = 1.0,
+                             .largest = 2.5};
+}
+
+selkie_code sk_sph_diverged(const sk_step *step, int iterations, selkie_error *error)
+{
+    return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                   "step %lld at %g s: the pressure solve of SPH diverged after %d iterations; try a smaller "
+                   "time.step or time.cfl",
+                   (long long)step->step_count + 1, step->time, iterations);
+}
+
 selkie_code sk_sph_solve(sk_step *step, sk_sph_iterate iterate, void *scratch, selkie_error *error)
 {
     sk_sph *sph = step->sph;
-    const selkie_sph_def *def = &step->scene->sph;
-    const int accelerated = is_accelerated(step);
-    const double enough = error_to_stop_at(step);
-    /* Solid particles have no equation and must not dilute the mean. */
-    const double count = fmax((double)(step->particles.count - sph->report.boundaries), 1.0);
-    double theta = 1.0, largest = 2.5;
     sk_sph_report *report = &sph->report;
-    for (report->iterations = 0;;) {
-        const sk_sph_iteration iteration = {accelerated, report->iterations == 0,
-                                            accelerated ? (float)(1.0 / largest) : 0.5f};
-
+    sk_sph_progress progress = sk_sph_begin_solve(step);
+    for (;;) {
         /* Apply the operator, and test whether to stop. */
-        const sk_sph_solve_sums s = iterate(step, &iteration, scratch);
-        report->predicted_error = s.error / (count * sph->spacing);
-        if (!(report->predicted_error < 1e6))
-            return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                           "step %lld at %g s: the pressure solve of SPH diverged after %d iterations; try a smaller "
-                           "time.step or time.cfl",
-                           (long long)step->step_count + 1, step->time, report->iterations);
-        if ((report->iterations >= def->min_iterations && report->predicted_error <= enough) ||
-            report->iterations >= def->max_iterations)
+        const sk_sph_iteration iteration = sk_sph_next_iteration(&progress);
+        const sk_sph_solve_sums sums = iterate(step, &iteration, scratch);
+        const int verdict = sk_sph_judge(&progress, &sums);
+        report->iterations = progress.iterations;
+        report->predicted_error = progress.error;
+        if (verdict == SK_SPH_DIVERGES)
+            return sk_sph_diverged(step, progress.iterations, error);
+        if (verdict == SK_SPH_ENDS)
             return SELKIE_OK; /* the statistics report the remaining error */
 
         /* iisph: the new point replaces the old one. */
-        report->iterations++;
-        if (!accelerated) {
+        if (!progress.accelerated) {
             float *swap = sph->variable[SK_SPH_Y];
             sph->variable[SK_SPH_Y] = sph->variable[SK_SPH_NEXT];
             sph->variable[SK_SPH_NEXT] = swap;
             continue;
         }
-
-        /* accelerated: update the eigenvalue estimate, and restart or extrapolate. */
-        if (s.length > 0.0 && s.curvature > largest * s.length)
-            largest = 1.05 * s.curvature / s.length;
-        report->largest_eigenvalue = largest;
-        double following = s.uphill > 0.0 ? 1.0 : 0.5 * (1.0 + sqrt(1.0 + 4.0 * theta * theta));
-        float momentum = s.uphill > 0.0 ? 0.0f : (float)((theta - 1.0) / following);
-        theta = following;
-        extrapolate(step, momentum);
+        report->largest_eigenvalue = progress.largest;
+        extrapolate(step, progress.momentum);
     }
+}
+
+sk_sph_ending sk_sph_ending_of(const sk_step *step)
+{
+    return (sk_sph_ending){(float)(1.0 / step->dt), (float)(1.0 / variable_of_pressure(step)), step->dimension};
 }
 
 void sk_sph_system_end(sk_step *step)
 {
     sk_sph *sph = step->sph;
-    const float inverse_dt = (float)(1.0 / step->dt), from_variable = (float)(1.0 / variable_of_pressure(step));
-    const int dimension = step->dimension;
+    const sk_sph_ending ending = sk_sph_ending_of(step);
     sk_particle *records = step->particles.records;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t i = 0; i < step->particles.count; i++) {
-        for (int d = 0; d < dimension; d++)
-            records[i].velocity[d] -= sph->shift[i][d] * inverse_dt;
-        sph->pressure[i] = sph->variable[SK_SPH_Y][i] * from_variable * sph->density[i] * sph->density[i];
-    }
+    for (int64_t i = 0; i < step->particles.count; i++)
+        sph->pressure[i] = sk_sph_end_particle(&ending, sph->shift[i], sph->variable[SK_SPH_Y][i], sph->density[i],
+                                               records[i].velocity);
     if (sph->contact_count)
         sk_sph_coupling_end(step, sph->variable[SK_SPH_Y]);
     step->pressure.iterations = sph->report.iterations;

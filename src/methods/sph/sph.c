@@ -180,6 +180,7 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error)
     }
     step->sph = sph;
     sph->memory = step->memory;
+    sph->pressure_sum = -1.0;
     sph->support = step->grid.cell_size;
     sph->spacing = step->grid.cell_size / pow(step->particles_per_cell, 1.0 / step->dimension);
     sph->volume = pow(sph->spacing, step->dimension);
@@ -330,8 +331,8 @@ double sk_sph_pressure_speed(const sk_step *step)
         return sqrt(hydrostatic_speed2(step));
     const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, "pressure");
     const float *pressure = (const float *)(const void *)attribute->data;
-    double sum = 0.0;
-    for (int64_t i = 0; i < step->particles.count; i++)
+    double sum = step->cuda && step->sph->pressure_sum >= 0.0 ? step->sph->pressure_sum : 0.0;
+    for (int64_t i = 0; (!step->cuda || step->sph->pressure_sum < 0.0) && i < step->particles.count; i++)
         sum += pressure[i];
     return step->particles.count ? sqrt(2.0 * sum / ((double)step->particles.count * step->density)) : 0.0;
 }

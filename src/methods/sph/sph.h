@@ -23,7 +23,6 @@
 #ifndef SK_METHODS_SPH_SPH_H
 #define SK_METHODS_SPH_SPH_H
 
-#include "base/simd.h"
 #include "methods/method.h"
 #include "particles/cell_index_kernels.h"
 
@@ -156,7 +155,8 @@ typedef struct sk_sph {
     float *wall_flux; /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
     float *source;    /* [n] right side */
     float *variable[SK_SPH_VARIABLES]; /* [n] q / spacing, and further variables of a solver, m */
-    float *pressure; /*     the attribute "pressure", Pa: looked up in each step, since the store may move it */
+    double pressure_sum; /* Pa  of all particles, where their pressures are on a device; negative: ask the particles */
+    float *pressure;     /*     the attribute "pressure", Pa: looked up in each step, since the store may move it */
     size_t block_capacity, wide_capacity;
     sk_sph_block_sums *block_sums; /* [particle_blocks + 1] */
     sk_sph_report report;
@@ -204,6 +204,11 @@ SK_SPH_PHASES(2d)
 SK_SPH_PHASES(3d)
 SK_SPH_PHASES(plain_2d)
 SK_SPH_PHASES(plain_3d)
+
+/* Coefficients of the forces between particles; returns 0 if there are none. */
+struct sk_sph_force_constants;
+int sk_sph_pair_forces_2d(const sk_step *step, struct sk_sph_force_constants *constants);
+int sk_sph_pair_forces_3d(const sk_step *step, struct sk_sph_force_constants *constants);
 
 /* Friction of no-slip walls: each particle's velocity changes by pull - drag v' (friction_dim.c). */
 typedef struct sk_sph_friction_terms {

@@ -12,9 +12,10 @@ static void apply_one(const viscous_system *s, const plain_block *block, uint32_
     const sk_sph *sph = s->step->sph;
     const sk_particle *records = s->step->particles.records;
     float sum[3] = {0, 0, 0};
-    for (uint32_t k = 0; k < sph->number[i]; k++) {
+    const plain_list list = plain_list_of(block, i);
+    for (uint32_t k = 0; k < list.count; k++) {
         float gradient[3], difference[3], velocity[3] = {0, 0, 0};
-        const uint32_t j = neighbour_at(block, i, k, gradient);
+        const uint32_t j = neighbour_at(&list, k, gradient);
         const float r2 =
             SK_DIM(sk_image_difference)(&block->index, records[i].position, records[j].position, difference);
         for (int d = 0; d < SELKIE_DIM; d++)

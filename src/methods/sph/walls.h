@@ -37,8 +37,8 @@ typedef struct sk_sph_walls {
 } sk_sph_walls;
 
 /* The sides whose sheets may reach particles of a block. */
-static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int block, double reach,
-                                    const sk_sph_side *near[6])
+SK_KERNEL int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int block, double reach,
+                                const sk_sph_side *near[6])
 {
     const double size = grid->cell_size * (1 << grid->block_log);
     int count = 0;
@@ -54,7 +54,7 @@ static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int 
 
 /* A particle's distance to a sheet over the reach, at least 0.25, where the sheet pushes most strongly: a particle
  * behind a wall must be pushed back. */
-static inline float sk_sph_side_distance(const sk_sph_side *side, const float x[3], float inverse_reach)
+SK_KERNEL float sk_sph_side_distance(const sk_sph_side *side, const float x[3], float inverse_reach)
 {
     float q = side->inward * (x[side->axis] - side->sheet) * inverse_reach;
     return q > 0.25f ? q : 0.25f;
@@ -63,8 +63,8 @@ static inline float sk_sph_side_distance(const sk_sph_side *side, const float x[
 /* The contribution of the sheets of some sides to a particle. Returns the density ratio; gradient[s] is along the axis
  * of each side, in units of 1 / spacing. Sheets overlap in edges and corners: D = sum f - edge sum f f + corner f f f.
  */
-static inline float sk_sph_add_sides(const sk_sph *sph, int count, const sk_sph_side *const sides[6], const float x[3],
-                                     float gradient[6])
+SK_KERNEL float sk_sph_add_sides(const sk_sph *sph, int count, const sk_sph_side *const sides[6], const float x[3],
+                                 float gradient[6])
 {
     const float inverse_reach = (float)(1.0 / sph->sheet.reach), weight = (float)sph->sheet.weight;
     const float steepness = weight * (float)(sph->spacing / sph->sheet.reach), edge = (float)sph->edge,
