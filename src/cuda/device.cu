@@ -107,7 +107,7 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     }
     SK_TRY(sk_cuda_take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.kinds, cells, 1, error));
-    if (step->dimension == 3)
+    if (step->dimension == 3 && step->scene->discretization != SELKIE_DISCRETIZATION_SPH)
         SK_TRY(sk_cuda_take(cuda, &cuda->shadow.tiles, capacity * SK_CUDA_TILE * sizeof(float), 0, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.wins, (capacity + 1) * sizeof(uint32_t), 1, error));
@@ -316,8 +316,11 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.partial, 8 * 4096 * sizeof(double), 1, error));
     SK_TRY(sk_cuda_take_solids(step, error));
     SK_TRY(take_blocks(cuda, step, blocks, error));
-    SK_TRY(take_solver(cuda, step, error));
+    if (step->scene->discretization != SELKIE_DISCRETIZATION_SPH)
+        SK_TRY(take_solver(cuda, step, error));
     SK_TRY(take_particles(cuda, step, error));
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        SK_TRY(step->dimension == 2 ? sk_cuda_take_sph_2d(step, error) : sk_cuda_take_sph_3d(step, error));
     if (step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_bounded_2d(step, error) : sk_cuda_take_bounded_3d(step, error));
     if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
@@ -405,6 +408,8 @@ void sk_cuda_particles_changed(sk_step *step)
 {
     if (step->cuda)
         step->cuda->host_changed = 1;
+    if (step->sph)
+        step->sph->pressure_sum = -1.0;
 }
 
 static selkie_code send_particles(sk_step *step, selkie_error *error)
@@ -469,6 +474,10 @@ static void fill_step(sk_step *step)
         sk_cuda_fill_mpm_2d(step, &sent->constants);
     else if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
         sk_cuda_fill_mpm_3d(step, &sent->constants);
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH && step->dimension == 2)
+        sk_cuda_fill_sph_2d(step, sent);
+    else if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        sk_cuda_fill_sph_3d(step, sent);
 }
 
 selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error)
@@ -619,7 +628,7 @@ static selkie_code report_pressure(sk_step *step, selkie_error *error)
     const sk_cuda_results *results = step->cuda->results;
     const selkie_pressure_def *def = &step->scene->pressure;
     memset(&step->pressure, 0, sizeof step->pressure);
-    if (!sk_step_has_pressure(step) || step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+    if (!sk_step_has_pressure(step) || step->scene->discretization != SELKIE_DISCRETIZATION_GRID)
         return SELKIE_OK;
     if (step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL) {
         step->pressure.iterations = step->unilateral.iterations;

@@ -26,10 +26,13 @@ extern "C" {
 #include "cuda/cuda.h"
 #include "cuda/phases.h"
 #include "grid/transfer.h"
+#include "methods/sph/solve.h"
 #include "methods/step.h"
 }
 #include "methods/flip/advect_kernels.h"
 #include "methods/force_kernels.h"
+#include "methods/sph/integrate_plain.h"
+#include "methods/sph/sph_pair_kernels.h"
 
 enum {
     SK_CUDA_LEVELS = 16,
@@ -38,7 +41,8 @@ enum {
     SK_CUDA_HISTORY = 256,
     SK_CUDA_TICKETS = 16,
     SK_CUDA_SCRATCH = 9,
-    SK_CUDA_TILE = 7 * 10 * 10 * 10 /* values of the nodes in and around a block */
+    SK_CUDA_TILE = 7 * 10 * 10 * 10, /* values of the nodes in and around a block */
+    SK_CUDA_SPH_CROWD = 2048         /* particles in a cell: with more SPH cannot work */
 };
 
 /* A level of the multigrid cycle. Level 0 has the blocks of the grid, a coarse level numbers its own from 1, in an
@@ -132,6 +136,14 @@ typedef struct sk_cuda_results {
         double positions[3]; /* m  their sum */
     } drained;               /* particles that drains have removed in this step */
     sk_mass_sums masses;
+    struct {
+        int rows;    /* of the neighbour lists */
+        int fullest; /* particles of a cell with too many; 0 = none */
+        double pairs, compression, compression_max, boundaries;
+        int iterations, diverged;
+        double error, largest; /* of the solve: sk_sph_progress */
+        double pressure;       /* Pa  sum over the particles */
+    } sph;
     double elastic_energy, plastic_work, wave_speed; /* J/m3 times points, likewise, m/s */
     struct {
         int iterations, converged, broken, unknowns, twice;
@@ -143,6 +155,16 @@ typedef struct sk_cuda_results {
         int64_t free_cells;
     } bounded; /* of the last solve under bounds */
 } sk_cuda_results;
+
+/* SPH: neighbour lists and the course of the solve. 32 particles have their lists beside each other. */
+typedef struct sk_cuda_sph {
+    uint32_t *row;          /* [particles / 32 + 1] first row of the lists of 32 particles */
+    uint32_t *index, *flat; /* [rows][32] neighbour, and its gradient along x and y in half precision */
+    uint16_t *deep;         /* [rows][32] along z */
+    size_t capacity;        /* rows */
+    sk_sph_progress progress;
+    int done, diverged;
+} sk_cuda_sph;
 
 typedef struct sk_cuda_data {
     /* the sort */
@@ -169,6 +191,7 @@ typedef struct sk_cuda_data {
     unsigned ticket[SK_CUDA_TICKETS];
     unsigned overfull; /* cells in the list of the density projection */
     sk_cuda_unilateral unilateral;
+    sk_cuda_sph sph;
     sk_cuda_results results;
 } sk_cuda_data;
 
@@ -202,11 +225,27 @@ typedef struct sk_cuda_constants {
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
 
+/* Those of SPH. */
+typedef struct sk_cuda_sph_constants {
+    sk_sph_list_constants lists;
+    sk_sph_point_constants points;
+    sk_sph_force_constants forces;
+    sk_sph_system system;
+    sk_sph_progress progress; /* before the first iteration */
+    sk_sph_ending ending;
+    sk_sph_bounds bounds;
+    int pair_forces; /*      there are forces between particles */
+    int pressure;    /*      attribute */
+    float gain[3];   /* m/s  of gravity */
+} sk_cuda_sph_constants;
+
 /* What the host sends at the start of a step. */
 typedef struct sk_cuda_sent {
     sk_step step;
     selkie_scene scene;
     sk_cuda_constants constants;
+    sk_sph sph;
+    sk_cuda_sph_constants sph_constants;
 } sk_cuda_sent;
 
 /* Kinds of solves. */
@@ -287,6 +326,9 @@ struct sk_cuda {
         int iterations[SK_CUDA_REMEMBERED], twice[SK_CUDA_REMEMBERED];
     } last[SK_CUDA_SOLVES]; /* of the last solves of each kind, the latest first */
     sk_cuda_solids solids;
+    sk_sph sph_shadow; /* addresses of SPH's arrays on the device */
+    int walls_sent;
+    size_t wall_bytes[3]; /* of the boundary particles, their cells and the table of their blocks */
 };
 
 /* --- the host's side --- */
@@ -389,6 +431,13 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps,
 #define SK_LAUNCH_AFTER(cuda, kernel, blocks, threads, ...)                                                            \
     sk_cuda_launch(cuda, #kernel, 0, kernel, blocks, threads, __VA_ARGS__)
 #define SK_LAUNCH_SIMPLE SK_LAUNCH
+#endif
+
+/* Repeats the launches of sk_cuda_repeat or ends them; the handle is 0 outside of a graph. */
+#ifdef SK_CUDA_EMULATED
+#define SK_CUDA_SET_CONDITION(handle, go) ((void)(go), (void)(handle))
+#else
+#define SK_CUDA_SET_CONDITION(handle, go) ((handle) ? cudaGraphSetConditional((handle), (go)) : (void)0)
 #endif
 
 /* --- the kernels' side --- */

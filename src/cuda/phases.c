@@ -1,6 +1,7 @@
 /* The phases that have a CUDA form, and what no phase says: parts of a scene that the GPU cannot run. */
 #include "cuda/phases.h"
 #include "cuda/cuda.h"
+#include "defs/materials.h"
 #include "defs/structs.h"
 #include "selkie_config.h"
 
@@ -44,6 +45,12 @@ static const struct {
     {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
     {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
     {"mpm", "to_points", {sk_cuda_mpm_to_points_2d, sk_cuda_mpm_to_points_3d}},
+    {"sph", "boundary", {sk_cuda_sph_boundary_2d, sk_cuda_sph_boundary_3d}},
+    {"sph", "neighbours", {sk_cuda_sph_neighbours_2d, sk_cuda_sph_neighbours_3d}},
+    {"sph", "forces", {sk_cuda_sph_forces_2d, sk_cuda_sph_forces_3d}},
+    {"sph", "correct", {sk_cuda_sph_correct_2d, sk_cuda_sph_correct_3d}},
+    {"sph", "pressure", {sk_cuda_sph_pressure_2d, sk_cuda_sph_pressure_3d}},
+    {"sph", "integrate", {sk_cuda_sph_integrate_2d, sk_cuda_sph_integrate_3d}},
     {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},
 };
 
@@ -123,12 +130,34 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
                                                             : NULL;
 }
 
+/* Parts of SPH; NULL = none is missing. */
+static const char *missing_in_sph(const selkie_scene *scene)
+{
+    for (int p = 0; p < scene->probe_count; p++)
+        if (scene->probes[p].kind == SELKIE_PROBE_FORCE || scene->probes[p].kind == SELKIE_PROBE_TORQUE)
+            return "probes of forces in SPH";
+    int rubs = 0;
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
+        rubs |= scene->domain.liquid_friction[side] > 0.0;
+    for (int o = 0; o < scene->obstacle_count; o++)
+        rubs |= scene->obstacles[o].liquid_friction > 0.0;
+    return scene->source_count || scene->drain_count ? "sources and drains of SPH"
+           : rubs                                    ? "friction of walls in SPH"
+           : sk_scene_viscosity(scene) > 0.0         ? "viscosity of SPH"
+           : sk_scene_surface_tension(scene) > 0.0   ? "surface tension in N/m"
+           : scene->object_count                     ? "liquid boundaries"
+                                                     : NULL;
+}
+
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
     const int has_points = scene->discretization == SELKIE_DISCRETIZATION_MPM;
-    if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points)
-        return "a discretization other than \"grid\" and \"mpm\"";
+    const int is_sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
+    if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points && !is_sph)
+        return "a discretization other than \"grid\", \"mpm\" and \"sph\"";
+    if (is_sph && missing_in_sph(scene))
+        return missing_in_sph(scene);
     if (has_points && (scene->source_count || scene->drain_count))
         return "sources and drains of elastoplastic points";
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))

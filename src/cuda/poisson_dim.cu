@@ -364,7 +364,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     SK_CUDA_WAIT();
     if (is_over(solver, how) || solver->skip) {
         if (blockIdx.x == 0 && threadIdx.x == 0)
-            SET_CONDITION(!solver->done);
+            SK_CUDA_SET_CONDITION(handle, !solver->done);
         return;
     }
     const sk_cuda_level *level = &solver->level[0];
@@ -388,7 +388,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     if (is_last_busy(solver, blocks)) {
         decide_end(solver);
         if (threadIdx.x == 0)
-            SET_CONDITION(!solver->done);
+            SK_CUDA_SET_CONDITION(handle, !solver->done);
     }
 }
 
@@ -461,7 +461,7 @@ static __global__ void __launch_bounds__(PAIRS)
             solver->converged = residual <= solver->tolerance;
             solver->done = solver->converged || solver->broken || !(residual < INFINITY) ||
                            solver->iteration >= solver->max_iterations;
-            SET_CONDITION(!solver->done);
+            SK_CUDA_SET_CONDITION(handle, !solver->done);
         }
     }
 }
@@ -583,7 +583,7 @@ static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition hand
 {
     SK_CUDA_WAIT();
     (void)solver;
-    SET_CONDITION(!solver->done);
+    SK_CUDA_SET_CONDITION(handle, !solver->done);
 }
 
 void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)

@@ -9,12 +9,9 @@ enum { CELLS = SK_BLOCK_CELLS, N = SK_BLOCK_N, PAIRS = CELLS / 2, SIDES = 2 * SE
 
 #ifdef SK_CUDA_EMULATED
 enum { LAUNCH_BLOCKS = 2, TEAMS = 2 };
-#define SET_CONDITION(go) ((void)(go), (void)handle)
 #else
 /* Thread blocks of a wide launch, and teams of PAIRS threads in the thread block of the tail. */
 enum { LAUNCH_BLOCKS = 132 * 8, TEAMS = 4 };
-/* Repeats the iteration or ends it; 0 = it is not part of a graph. */
-#define SET_CONDITION(go) (handle ? cudaGraphSetConditional(handle, (go)) : (void)0)
 #endif
 
 SK_DEVICE int cell_index(int i, int j, int k)
