@@ -2,9 +2,13 @@
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
- * [dam|dam_1m|river|points|quad|all]
+ * [dam|dam_1m|splash_1m|river|points|quad|sph|all]
  * [--steps N] [--kernels]
  * [--graphs] [--backend NAME]
+ *
+ * dam and dam_1m are ten seconds of the double dam at two resolutions, with steps of one CFL number; splash_1m is the
+ * second after the columns meet. sph is a collapsing column of two million particles: the time of the pressure phase
+ * over particles and applications of its operator, set-up included.
  *
  * quad is scenes/uic/quad_dam.json from 0.8 s on: four columns that meet, unilateral incompressibility, steps by
  * time.cfl 1.
@@ -18,6 +22,7 @@
 #include <selkie/selkie.h>
 #include "base/timer.h"
 #include "cuda/cuda.h"
+#include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
 typedef struct bench_case {
@@ -37,6 +42,16 @@ enum { COLUMNS = 4 };
 static const bench_case cases[] = {
     {"dam", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.02, 0.0, 0, 500, 0, 0},
     {"dam_1m",
+     {100, 200, 100},
+     {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
+     0.01,
+     0.0125,
+     0.0,
+     0,
+     800,
+     0,
+     0},
+    {"splash_1m",
      {100, 200, 100},
      {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
      0.01,
@@ -284,6 +299,63 @@ static int run(const bench_case *bench, const bench_options *wanted)
     return !good;
 }
 
+/* A column of water that collapses in a room, by SPH: steps, then the times of its graphs. */
+static int run_sph(selkie_sph_solver solver, const bench_options *wanted)
+{
+    static const int column[3] = {45, 74, 76};
+    static const double room[3] = {3.0, 1.5, 1.0};
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_world_options options;
+    selkie_world *world;
+    selkie_error error;
+    selkie_scene_defaults(&scene);
+    selkie_scene_set_method(&scene, SELKIE_METHOD_SPH);
+    selkie_liquid_defaults(&liquid);
+    selkie_shape_defaults(&liquid.shape, SELKIE_SHAPE_BOX);
+    scene.domain.cell_size = 1.0 / column[1];
+    for (int d = 0; d < 3; d++) {
+        liquid.shape.max[d] = column[d] * scene.domain.cell_size;
+        scene.domain.size[d] = column[d] * room[d] * scene.domain.cell_size;
+    }
+    scene.liquids = &liquid;
+    scene.liquid_count = 1;
+    scene.time.end = 1000.0;
+    scene.sph.solver = solver;
+    scene.sph.max_iterations = 1000;
+    selkie_world_options_defaults(&options);
+    options.with_backend = 1;
+    options.backend = wanted->backend;
+    if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK) {
+        fprintf(stderr, "bench_cuda: %s\n", error.message);
+        return 1;
+    }
+    double ms = 0.0, iterations[2] = {0.0, 0.0};
+    const int steps = wanted->steps ? wanted->steps : 20;
+    int good = take_steps(world, 20, &ms, iterations);
+    ms = iterations[1] = 0.0;
+    good = good && take_steps(world, steps, &ms, iterations);
+    const double particles = (double)selkie_world_statistics(world)->particles;
+    printf("sph      %9.0f particles, %s: step %.2f ms, iterations %.1f, %.1f neighbours, %.0f B a particle\n",
+           particles, solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated", ms / steps, iterations[1] / steps,
+           (double)world->step.sph->report.pairs / particles, (double)sk_cuda_bytes(&world->step) / particles);
+    for (int kernels = 0; good && kernels < 1 + wanted->with_kernels; kernels++) {
+        sk_cuda_time time;
+        sk_cuda_start_profile(&world->step, kernels ? SK_CUDA_TIME_KERNELS : SK_CUDA_TIME_GRAPHS);
+        iterations[1] = 0.0;
+        good = take_steps(world, kernels ? 2 : 10, &ms, iterations);
+        for (int n = 0; sk_cuda_profile_entry(&world->step, n, &time); n++) {
+            printf("    %-24s %9.4f ms a launch, %d launches", time.kernel, time.ms / time.launches, time.launches);
+            if (strcmp(time.kernel, "sph_pressure") == 0)
+                printf(", %.3f ns a particle and application", 1e6 * time.ms / (particles * (iterations[1] + 10)));
+            printf("\n");
+        }
+    }
+    selkie_world_destroy(world);
+    fflush(stdout);
+    return !good;
+}
+
 int main(int argc, char **argv)
 {
     const char *which = "all";
@@ -312,5 +384,9 @@ int main(int argc, char **argv)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         if (strcmp(which, "all") == 0 || strcmp(cases[c].name, which) == 0)
             failed |= run(&cases[c], &wanted);
+    if (strcmp(which, "all") == 0 || strcmp(which, "sph") == 0) {
+        failed |= run_sph(SELKIE_SPH_IISPH, &wanted);
+        failed |= run_sph(SELKIE_SPH_ACCELERATED, &wanted);
+    }
     return failed;
 }

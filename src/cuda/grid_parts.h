@@ -71,9 +71,32 @@ SK_DEVICE int parts_of_blocks(const sk_grid *grid)
 SK_DEVICE void particles_of_part(const sk_grid *grid, int block, int part, int parts, uint32_t *first, uint32_t *last)
 {
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    const uint32_t begin = start[0], count = start[SK_BLOCK_CELLS] - begin;
-    *first = begin + count * (uint32_t)part / (uint32_t)parts;
-    *last = begin + count * (uint32_t)(part + 1) / (uint32_t)parts;
+    /* A part costs a copy of the fields around the block: few particles are one part. */
+    const uint32_t begin = start[0], end = start[SK_BLOCK_CELLS], whole = SK_CUDA_THREADS;
+    const uint32_t share = ((end - begin + (uint32_t)parts - 1) / (uint32_t)parts + whole - 1) / whole * whole;
+    *first = begin + share * (uint32_t)part < end ? begin + share * (uint32_t)part : end;
+    *last = *first + share < end ? *first + share : end;
+}
+
+/* The slots around a block in shared memory, for copies of the fields there. By all threads of a thread block. */
+SK_DEVICE void load_slots_around(const sk_grid *grid, int block, int32_t slots[SK_NEIGHBOURS])
+{
+    __syncthreads(); /* the last copy is over */
+    if (threadIdx.x < SK_NEIGHBOURS)
+        slots[threadIdx.x] = grid->neighbours[block][threadIdx.x];
+    __syncthreads();
+}
+
+/* Index in the fields of the cell with these coordinates in a block, at most a block's width outside of it. */
+SK_DEVICE size_t index_around(const int32_t slots[SK_NEIGHBOURS], const int at[3])
+{
+    int local = 0, neighbour = 0, stride = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        neighbour += (at[d] < 0 ? 0 : at[d] < SK_BLOCK_N ? 1 : 2) * stride;
+        stride *= 3;
+        local |= (at[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    return (size_t)slots[neighbour] * SK_BLOCK_CELLS + (size_t)local;
 }
 
 /* What a transfer reads of the particles. */
@@ -157,14 +180,16 @@ enum {
     KNOWN_TILE = SELKIE_DIM == 3 ? KNOWN_SIDE * KNOWN_SIDE * KNOWN_SIDE : KNOWN_SIDE * KNOWN_SIDE
 };
 
-/* A copy of three components in the cells of a block and around it, 0 where they are unknown. */
+/* A copy of three components in the cells of a block and around it, 0 where they are unknown. By all threads of a
+ * thread block. */
 SK_DEVICE void load_known_tile(const sk_grid *grid, int block, int first, float *tile)
 {
-    const sk_plain_cell whole = {block, 0};
+    __shared__ int32_t slots[SK_NEIGHBOURS];
+    load_slots_around(grid, block, slots);
     for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
         const int offset[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
                                SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
-        const size_t from = sk_plain_index(sk_plain_beside(grid, whole, offset));
+        const size_t from = index_around(slots, offset);
         for (int d = 0; d < SELKIE_DIM; d++)
             tile[d * KNOWN_TILE + n] = sk_known_or_zero(grid->fields[first + d][from]);
     }

@@ -36,11 +36,10 @@ typedef struct move_tiles {
 } move_tiles;
 
 /* Index in the fields of cell n of a tile with a side and a halo. */
-SK_DEVICE size_t cell_of_tile(const sk_grid *grid, int block, int n, int side, int halo)
+SK_DEVICE size_t cell_of_tile(const int32_t slots[SK_NEIGHBOURS], int n, int side, int halo)
 {
-    const int offset[3] = {n % side - halo, n / side % side - halo, SELKIE_DIM == 3 ? n / side / side - halo : 0};
-    const sk_plain_cell first = {block, 0};
-    return sk_plain_index(sk_plain_beside(grid, first, offset));
+    const int at[3] = {n % side - halo, n / side % side - halo, SELKIE_DIM == 3 ? n / side / side - halo : 0};
+    return index_around(slots, at);
 }
 
 template <int PARTS>
@@ -48,8 +47,11 @@ SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *option
 {
     const sk_grid *grid = &step->grid;
     const int flip = options->kind == SK_TRANSFER_FLIP;
+    __shared__ int32_t slots[SK_NEIGHBOURS];
+    load_slots_around(grid, block, slots);
+#pragma unroll 4
     for (int n = (int)threadIdx.x; n < NEAR; n += (int)blockDim.x) {
-        const size_t at = cell_of_tile(grid, block, n, NEAR_SIDE, 1);
+        const size_t at = cell_of_tile(slots, n, NEAR_SIDE, 1);
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float end = grid->fields[step->end_velocity + d][at];
             tiles->end[d * NEAR + n] = end;
@@ -60,8 +62,9 @@ SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *option
                      : sk_known_or_zero(end);
         }
     }
+#pragma unroll 4
     for (int n = (int)threadIdx.x; PARTS & TRAVELS && n < FAR; n += (int)blockDim.x) {
-        const size_t at = cell_of_tile(grid, block, n, FAR_SIDE, 2);
+        const size_t at = cell_of_tile(slots, n, FAR_SIDE, 2);
         for (int d = 0; d < SELKIE_DIM; d++)
             tiles->velocity[d * FAR + n] = grid->fields[SK_FIELD_VELOCITY_X + d][at];
     }
