@@ -188,25 +188,39 @@ SK_KERNEL float SK_DIM(sk_plastic_flow)(const sk_elastic_material *material, flo
     return work;
 }
 
-/* Speed of pressure waves in a stretched point over that at rest: the grid does not stretch with it. Hencky's law keeps
- * it, since the logarithm of a stretch does not know which length counts as 1. The largest row of F F^T is at least the
- * square of the largest stretch. `f` is F. */
-SK_KERNEL float SK_DIM(sk_elastic_stiffening)(int law, const float f[SELKIE_DIM * SELKIE_DIM])
+/* At least the largest of some numbers, and 0: mean + sqrt(1 - 1/d) |deviations|. */
+SK_KERNEL float SK_DIM(sk_largest_of)(const float number[SELKIE_DIM])
 {
-    float square = 1.0f;
-    if (law == SK_ELASTIC_HENCKY)
-        return 1.0f;
-    for (int i = 0; i < SELKIE_DIM; i++) {
-        float row = 0.0f;
-        for (int j = 0; j < SELKIE_DIM; j++) {
-            float product = 0.0f;
-            for (int k = 0; k < SELKIE_DIM; k++)
-                product += f[SELKIE_DIM * i + k] * f[SELKIE_DIM * j + k];
-            row += fabsf(product);
-        }
-        square = row > square ? row : square;
+    float mean = 0.0f, squares = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        mean += number[d] * (1.0f / SELKIE_DIM);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        squares += (number[d] - mean) * (number[d] - mean);
+    const float bound = mean + sqrtf((1.0f - 1.0f / SELKIE_DIM) * squares);
+    return bound > 0.0f ? bound : 0.0f;
+}
+
+/* Speed of pressure waves in a stretched point, m/s, as the grid sees it, which does not stretch: at least that at
+ * rest. A wave is a change a n^T F of F. Terms of the law in e = s - 1 answer with 2 mu s^2, that in J with lambda J^2,
+ * since J is linear in a; squares answer with more. Hencky's law keeps its speed: the logarithm of a stretch does not
+ * know which length counts as 1. */
+SK_KERNEL float SK_DIM(sk_elastic_wave)(const sk_elastic_material *material, const float stretch[SELKIE_DIM])
+{
+    float excess[SELKIE_DIM], volume = 1.0f;
+    const int squared = material->law == SK_ELASTIC_SQUARED;
+    if (material->law == SK_ELASTIC_HENCKY)
+        return material->wave_speed;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        excess[d] = squared ? stretch[d] * stretch[d] - 1.0f : stretch[d] - 1.0f;
+        volume *= stretch[d];
     }
-    return sqrtf(law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square);
+    const float largest = 1.0f + SK_DIM(sk_largest_of)(excess);
+    if (squared)
+        return material->wave_speed * sqrtf(largest * (1.5f * largest - 0.5f));
+    if (material->law == SK_ELASTIC_LINEAR)
+        return material->wave_speed * largest;
+    const float volume2 = volume * volume > 1.0f ? volume * volume : 1.0f;
+    return sqrtf((2.0f * material->mu * largest * largest + material->lambda * volume2) * material->inverse_density);
 }
 
 /* What the law finds for a point. */
@@ -238,14 +252,13 @@ SK_KERNEL void SK_DIM(sk_elastic_point)(const sk_elastic_material *material, flo
                 for (int k = 0; k < SELKIE_DIM; k++)
                     sum += u[SELKIE_DIM * i + k] * stretch[k] * v[SELKIE_DIM * j + k];
                 deformation[SELKIE_DIM * i + j] = sum;
-                f[SELKIE_DIM * i + j] = i == j ? sum + 1.0f : sum;
             }
     }
 
     /* Stress in the axes of the grid. */
     result->energy = SK_DIM(sk_elastic_stress)(material, stretch, stress);
     result->equivalent = SK_DIM(sk_equivalent_stress)(stress);
-    result->wave_speed = material->wave_speed * SK_DIM(sk_elastic_stiffening)(material->law, f);
+    result->wave_speed = SK_DIM(sk_elastic_wave)(material, stretch);
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
             float sum = 0.0f;

@@ -207,18 +207,15 @@ SK_LANES_INLINE fl sk_row_norm(const fl *a)
     return most;
 }
 
-/* At least the largest eigenvalue, and 0. */
+/* sk_largest_of the eigenvalues. */
 SK_LANES_INLINE fl sk_largest_bound(const fl *a)
 {
-    fl most = fl_splat(0.0f);
-    for (int i = 0; i < SELKIE_DIM; i++) {
-        fl sum = a[sk_entry(i, i)];
-        for (int k = 0; k < SELKIE_DIM; k++)
-            if (k != i)
-                sum += sk_absolute(a[sk_entry(i, k)]);
-        most = sk_larger(sum, most);
-    }
-    return most;
+    const float share = 1.0f - 1.0f / SELKIE_DIM;
+    const fl mean = sk_trace(a) * (1.0f / SELKIE_DIM);
+    fl shape[SK_SYMMETRIC];
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        shape[n] = sk_is_diagonal(n) ? a[n] - mean : a[n];
+    return sk_larger(mean + fl_sqrt(share * sk_squares(shape)), fl_splat(0.0f));
 }
 
 SK_LANES_INLINE void sk_symmetric_inverse(const fl *a, fl *result)
@@ -312,15 +309,35 @@ SK_LANES_INLINE int sk_small_stretch(const fl *excess, fl *result)
     return 1;
 }
 
-/* V - 1 = exp(H) - 1 of Hencky's strain H: four terms for small strains (the next is below 3e-11), else eight. */
-SK_LANES_INLINE void sk_stretch_of_strain(const fl *strain, fl *result)
+/* exp(a) - 1, below 1/2 by eight terms, where the next is below 6e-9, else by halves: exp(a) = exp(a/2)^2. */
+static __attribute__((noinline, unused)) void sk_long_exponential(const fl *a, fl *result)
 {
+    enum { MOST = 4 };
     static const float c[] = {0.0f,          1.0f,          1.0f / 2.0f,    1.0f / 6.0f,    1.0f / 24.0f,
                               1.0f / 120.0f, 1.0f / 720.0f, 1.0f / 5040.0f, 1.0f / 40320.0f};
-    if (sk_is_small(strain, 0.02f))
-        sk_power_series(strain, c, 4, result);
+    fl part[SK_SYMMETRIC], square[SK_SYMMETRIC];
+    int halves = 0;
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        part[n] = a[n];
+    for (; halves < MOST && !sk_is_small(part, 0.5f); halves++)
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            part[n] *= 0.5f;
+    sk_power_series(part, c, 8, result);
+    for (; halves > 0; halves--) {
+        sk_symmetric_product(result, result, square);
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            result[n] = 2.0f * result[n] + square[n];
+    }
+}
+
+/* exp(a) - 1: `few` terms, three or four, where a is small (the next is then below 1e-8 or 3e-11). */
+SK_LANES_INLINE void sk_exponential(const fl *a, int few, fl *result)
+{
+    static const float c[] = {0.0f, 1.0f, 1.0f / 2.0f, 1.0f / 6.0f, 1.0f / 24.0f};
+    if (sk_is_small(a, 0.02f))
+        sk_power_series(a, c, few, result);
     else
-        sk_power_series(strain, c, 8, result);
+        sk_long_exponential(a, result);
 }
 
 /* V - 1, with V = sqrt(b): Newton's iteration Y <- (Y + Y^-1 b)/2 from (1 + b)/2, then V - 1 = (b - 1)(V + 1)^-1. */
@@ -350,19 +367,10 @@ SK_LANES_INLINE void sk_stretch(const fl *excess, fl *result)
     sk_divide_by_shifted(excess, root, 1.0f, result);
 }
 
-/* Hencky's strain log(b)/2. Returns 0 where the series does not reach. */
-SK_LANES_INLINE int sk_hencky(const fl *excess, fl *strain)
+/* The inverse hyperbolic tangent of x, |x| below 1/4, where the next term, x^9/9, is below 1e-6. */
+SK_LANES_INLINE void sk_inverse_tangent(const fl *x, fl *result)
 {
-    static const float c[] = {0.0f, 0.5f, -0.25f, 1.0f / 6.0f, -0.125f};
-    const float reach = 0.25f; /* X^9/9 is then below 1e-6 */
-    if (sk_is_small(excess, SK_SMALL_EXCESS)) {
-        sk_power_series(excess, c, 4, strain);
-        return 1;
-    }
-    fl x[SK_SYMMETRIC], square[SK_SYMMETRIC], sum[SK_SYMMETRIC];
-    sk_divide_by_shifted(excess, excess, 2.0f, x);
-    if (!sk_is_small(x, reach))
-        return 0;
+    fl square[SK_SYMMETRIC], sum[SK_SYMMETRIC];
     sk_symmetric_product(x, x, square);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         sum[n] = square[n] * (1.0f / 7.0f) + (sk_is_diagonal(n) ? 0.2f : 0.0f);
@@ -372,28 +380,57 @@ SK_LANES_INLINE int sk_hencky(const fl *excess, fl *strain)
     sk_symmetric_product(square, sum, sum);
     for (int n = 0; n < SK_SYMMETRIC; n++)
         sum[n] += sk_is_diagonal(n) ? 1.0f : 0.0f;
-    sk_symmetric_product(x, sum, strain);
+    sk_symmetric_product(x, sum, result);
+}
+
+#define SK_TANGENT_REACH 0.25f
+
+/* Hencky's strain of large stretches, by one root after the other: log b = 2 log V, log V = 2 log sqrt(V) .. Returns 0
+ * beyond stretches of 7.7 and below 0.13. */
+static __attribute__((noinline, unused)) int sk_far_hencky(const fl *excess, fl *strain)
+{
+    fl root[SK_SYMMETRIC], x[SK_SYMMETRIC];
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        root[n] = excess[n];
+    for (float roots = 2.0f; roots <= 8.0f; roots *= 2.0f) {
+        sk_stretch(root, root);
+        sk_divide_by_shifted(root, root, 2.0f, x);
+        if (!sk_is_small(x, SK_TANGENT_REACH))
+            continue;
+        sk_inverse_tangent(x, strain);
+        for (int n = 0; n < SK_SYMMETRIC; n++)
+            strain[n] *= roots;
+        return 1;
+    }
+    return 0;
+}
+
+/* Hencky's strain log(b)/2 = artanh((b - 1)(b + 1)^-1). Returns 0 where no way reaches. */
+SK_LANES_INLINE int sk_hencky(const fl *excess, fl *strain)
+{
+    static const float c[] = {0.0f, 0.5f, -0.25f, 1.0f / 6.0f, -0.125f};
+    fl x[SK_SYMMETRIC];
+    if (sk_is_small(excess, SK_SMALL_EXCESS)) {
+        sk_power_series(excess, c, 4, strain);
+        return 1;
+    }
+    sk_divide_by_shifted(excess, excess, 2.0f, x);
+    if (!sk_is_small(x, SK_TANGENT_REACH))
+        return sk_far_hencky(excess, strain);
+    sk_inverse_tangent(x, strain);
     return 1;
 }
 
-/* F <- exp(change) F, for changes below 1/2: six terms, three for small ones (the next is then below 1e-8). */
+/* F <- exp(change) F. */
 SK_LANES_INLINE void sk_apply_change(const fl *change, fl *deformation)
 {
-    const int terms = sk_any(sk_row_norm(change) > 0.02f) ? 6 : 3;
     fl series[SK_SYMMETRIC], next[SELKIE_DIM * SELKIE_DIM];
-    for (int n = 0; n < SK_SYMMETRIC; n++)
-        series[n] = change[n] * (1.0f / (float)terms);
-    for (int order = terms - 1; order >= 1; order--) {
-        fl product[SK_SYMMETRIC];
-        sk_symmetric_product(change, series, product);
-        for (int n = 0; n < SK_SYMMETRIC; n++)
-            series[n] = (change[n] + product[n]) * (1.0f / (float)order);
-    }
+    sk_exponential(change, 3, series);
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
             fl sum = series[sk_entry(i, j)];
             for (int k = 0; k < SELKIE_DIM; k++)
-                sum += series[sk_entry(i, k)] * deformation[SELKIE_DIM * k + j];
+                sum = fl_multiply_add(series[sk_entry(i, k)], deformation[SELKIE_DIM * k + j], sum);
             next[SELKIE_DIM * i + j] = deformation[SELKIE_DIM * i + j] + sum;
         }
     for (int n = 0; n < SELKIE_DIM * SELKIE_DIM; n++)
@@ -510,7 +547,8 @@ SK_LANES_INLINE void sk_lanes_corotated(const sk_elastic_material *material, con
             group->stress[n] += pressure;
 }
 
-/* Equivalent stress and speed of waves. `stretch2` is at least the square of the largest stretch, and 1. */
+/* Equivalent stress and speed of waves (sk_elastic_wave). `stretch2` is at least the square of the largest
+ * stretch, and 1. */
 SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, fl stretch2, sk_elastic_group *group)
 {
     fl shape[SK_SYMMETRIC];
@@ -519,7 +557,11 @@ SK_LANES_INLINE void sk_lanes_measure(const sk_elastic_material *material, fl st
         shape[n] = sk_is_diagonal(n) ? group->stress[n] - mean : group->stress[n];
     group->equivalent = fl_sqrt(1.5f * sk_squares(shape));
     group->wave_square = fl_splat(material->wave_speed * material->wave_speed);
-    if (material->law != SK_ELASTIC_HENCKY)
+    if (material->law == SK_ELASTIC_COROTATED) {
+        const fl volume = 1.0f + sk_volume_change(group->deformation),
+                 volume2 = sk_larger(volume * volume, fl_splat(1.0f));
+        group->wave_square = material->inverse_density * (2.0f * material->mu * stretch2 + material->lambda * volume2);
+    } else if (material->law != SK_ELASTIC_HENCKY)
         group->wave_square *= material->law == SK_ELASTIC_SQUARED ? stretch2 * (1.5f * stretch2 - 0.5f) : stretch2;
 }
 
@@ -555,7 +597,7 @@ SK_LANES_INLINE int sk_lanes_law(const sk_elastic_material *material, float dt, 
     /* Laws of V - 1. */
     fl stretch[SK_SYMMETRIC];
     if (plastic)
-        sk_stretch_of_strain(strain, stretch);
+        sk_exponential(strain, 4, stretch);
     else
         sk_stretch(excess, stretch);
     if (material->law == SK_ELASTIC_COROTATED)
