@@ -54,31 +54,18 @@ static selkie_code find_responses(sk_step *step, soft_response **responses, selk
                            error));
     for (int b = 0; b < soft->body_count; b++) {
         const sk_soft_body *body = &soft->bodies[b];
-        const double *about = soft->states[b].position;
+        const sk_soft_moments *m = &body->moments;
         soft_response *r = &(*responses)[b];
-        double count = 0.0, first[3] = {0.0, 0.0, 0.0}, second[6] = {0.0};
+        double second[6];
         memset(r, 0, sizeof *r);
         r->is_linear = body->soft.mode != SELKIE_SOFT_RIGID;
-        for (uint32_t k = body->first; k < body->first + body->count; k++) {
-            double y[3] = {0.0, 0.0, 0.0};
-            if (soft->record[k] < 0)
-                continue;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                y[d] = soft->points[k].position[d] - about[d];
-            count += 1.0;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                first[d] += y[d];
-            for (int i = 0, d = 0; d < 3; d++)
-                for (int e = d; e < 3; e++)
-                    second[i++] += y[d] * y[e];
-        }
-        if (!(count > 0.0))
+        if (!(m->count > 0.0))
             continue;
-        r->mass = count * body->mass;
+        r->mass = m->count * body->mass;
         for (int i = 0, d = 0; d < 3; d++) {
-            r->centre[d] = about[d] + first[d] / count;
+            r->centre[d] = soft->states[b].position[d] + m->first[d] / m->count;
             for (int e = d; e < 3; e++, i++)
-                second[i] = body->mass * (second[i] - first[d] * first[e] / count);
+                second[i] = body->mass * (m->second[i] - m->first[d] * m->first[e] / m->count);
         }
         soft_set_moments(r, second);
     }
@@ -96,9 +83,9 @@ static void normal_of(const sk_soft *soft, int b, uint32_t k, double normal[3])
         normal[d] = r[3 * d] * (double)n[0] + r[3 * d + 1] * (double)n[1] + r[3 * d + 2] * (double)n[2];
 }
 
-static int is_outer(const sk_soft *soft, uint32_t k)
+static int is_there(const sk_soft *soft, uint32_t k)
 {
-    return soft->record[k] >= 0 && (double)soft->surfaces[k][3] < 1.01 * soft->spacing;
+    return soft->record[k] >= 0;
 }
 
 /* Keeps a contact if it is the deepest or lies farthest along one of the directions. */
@@ -167,48 +154,77 @@ static double reach_of(const sk_step *step, double approach)
     return fmax(-approach, 0.0) * step->dt + 0.1 * step->grid.cell_size;
 }
 
-/* Contacts of a body with the closed sides of the domain. */
-static void meet_walls(const sk_step *step, const soft_response *responses, int b, int side, chosen *best)
+/* What the search for contacts shares. */
+typedef struct search {
+    const sk_step *step;
+    const soft_response *responses;
+    const double *ahead;  /* m/s  added to all velocities */
+    const uint8_t *sides; /* [outer points] bits of the sides of the domain within reach */
+} search;
+
+/* Gap of a point's surface to a side of the domain (m), and the velocity away from it (m/s). */
+static double gap_to_side(const search *in, uint32_t k, int side, double *away)
 {
-    const sk_soft *soft = step->soft;
+    const sk_soft_point *point = &in->step->soft->points[k];
+    const int axis = side / 2;
+    const double sign = side % 2 ? -1.0 : 1.0, wall = side % 2 ? in->step->grid.high[axis] : in->step->grid.low[axis];
+    *away = sign * (point->velocity[axis] + in->ahead[axis]);
+    return sign * (point->position[axis] - wall) - (double)in->step->soft->surfaces[k][3];
+}
+
+static uint8_t sides_near(const search *in, uint32_t k)
+{
+    uint8_t found = 0;
+    for (int side = 0; side < 2 * SELKIE_DIM && is_there(in->step->soft, k); side++) {
+        double away;
+        const double gap = gap_to_side(in, k, side, &away);
+        if (in->step->scene->domain.walls[side] != SELKIE_WALL_OPEN && gap <= reach_of(in->step, away))
+            found |= (uint8_t)(1 << side);
+    }
+    return found;
+}
+
+/* Contacts of a body with a closed side of the domain. */
+static void meet_walls(const search *in, int b, int side, chosen *best)
+{
+    const sk_soft *soft = in->step->soft;
     const sk_soft_body *body = &soft->bodies[b];
     const int axis = side / 2;
     double normal[3] = {0.0, 0.0, 0.0};
     normal[axis] = side % 2 ? -1.0 : 1.0;
-    const double wall = side % 2 ? step->grid.high[axis] : step->grid.low[axis];
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
-        const sk_soft_point *point = &soft->points[k];
-        double own[3];
+    for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++) {
+        const uint32_t k = soft->outer[n];
+        double own[3], away;
         contact c = {.body = {b, -1}, .friction = body->def->friction};
-        if (!is_outer(soft, k))
+        if (!(in->sides[n] >> side & 1))
             continue;
-        c.gap = normal[axis] * (point->position[axis] - wall) - (double)soft->surfaces[k][3];
-        if (c.gap > reach_of(step, normal[axis] * point->velocity[axis]))
-            continue;
+        c.gap = gap_to_side(in, k, side, &away);
         normal_of(soft, b, k, own);
         if (own[axis] * normal[axis] > -0.2 && c.gap > 0.0)
             continue;
-        memcpy(c.start, point->velocity, sizeof c.start);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            c.arm[0][d] = point->position[d] - responses[b].centre[d];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            c.start[d] = soft->points[k].velocity[d] + in->ahead[d];
+            c.arm[0][d] = soft->points[k].position[d] - in->responses[b].centre[d];
+        }
         set_axes(&c, normal);
-        set_target(step, &c, body->def->restitution);
+        set_target(in->step, &c, body->def->restitution);
         choose(best, &c, c.arm[0]);
     }
 }
 
 /* Contacts of a body with an obstacle, or a rigid body, at the end of the step. */
-static void meet_obstacle(const sk_step *step, const soft_response *responses, int b, const sk_obstacle *obstacle,
-                          chosen *best)
+static void meet_obstacle(const search *in, int b, const sk_obstacle *obstacle, chosen *best)
 {
+    const sk_step *step = in->step;
     const sk_soft *soft = step->soft;
     const sk_soft_body *body = &soft->bodies[b];
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+    for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++) {
+        const uint32_t k = soft->outer[n];
         const sk_soft_point *point = &soft->points[k];
         const double room = 2.0 * step->grid.cell_size;
         double normal[3], local[3], turned[3], relative[3] = {0.0, 0.0, 0.0}, approach = 0.0;
         contact c = {.body = {b, -1}, .friction = body->def->friction};
-        int near = is_outer(soft, k);
+        int near = is_there(soft, k);
         for (int d = 0; d < SELKIE_DIM && near; d++)
             near &= point->position[d] > obstacle->swept_low[d] - room &&
                     point->position[d] < obstacle->swept_high[d] + room;
@@ -220,9 +236,9 @@ static void meet_obstacle(const sk_step *step, const soft_response *responses, i
         if (obstacle->moves)
             sk_pose_velocity(&obstacle->start, point->position, relative);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            c.start[d] = point->velocity[d] - relative[d];
+            c.start[d] = point->velocity[d] + in->ahead[d] - relative[d];
             approach += normal[d] * c.start[d];
-            c.arm[0][d] = point->position[d] - responses[b].centre[d];
+            c.arm[0][d] = point->position[d] - in->responses[b].centre[d];
         }
         if (c.gap > reach_of(step, approach))
             continue;
@@ -267,15 +283,17 @@ static int64_t nearest_point(const sk_step *step, const double x[3], int other, 
 }
 
 /* Contacts of the points of body a with the surface of body b. */
-static void meet_body(const sk_step *step, const soft_response *responses, int a, int b, chosen *best)
+static void meet_body(const search *in, int a, int b, chosen *best)
 {
+    const sk_step *step = in->step;
     const sk_soft *soft = step->soft;
     const sk_soft_body *body = &soft->bodies[a], *other = &soft->bodies[b];
     const double h = step->grid.cell_size;
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+    for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++) {
+        const uint32_t k = soft->outer[n];
         const sk_soft_point *point = &soft->points[k];
         double own[3], normal[3], approach = 0.0;
-        int near = is_outer(soft, k);
+        int near = is_there(soft, k);
         for (int d = 0; d < SELKIE_DIM && near; d++)
             near &= point->position[d] > other->low[d] - 1.0 * h && point->position[d] < other->high[d] + 1.0 * h;
         const int64_t j = near ? nearest_point(step, point->position, b, 2) : -1;
@@ -294,8 +312,8 @@ static void meet_body(const sk_step *step, const soft_response *responses, int a
             c.gap += normal[d] * (point->position[d] - soft->points[j].position[d]);
             c.start[d] = point->velocity[d] - soft->points[j].velocity[d];
             approach += normal[d] * c.start[d];
-            c.arm[0][d] = point->position[d] - responses[a].centre[d];
-            c.arm[1][d] = point->position[d] - responses[b].centre[d];
+            c.arm[0][d] = point->position[d] - in->responses[a].centre[d];
+            c.arm[1][d] = point->position[d] - in->responses[b].centre[d];
         }
         if (facing > -0.3 || c.gap > reach_of(step, approach))
             continue;
@@ -320,23 +338,6 @@ static selkie_code take(sk_step *step, contact_list *list, const chosen *best, s
     return SELKIE_OK;
 }
 
-/* Bounds of the bodies. */
-static void find_bounds(sk_soft *soft)
-{
-    for (int b = 0; b < soft->body_count; b++) {
-        sk_soft_body *body = &soft->bodies[b];
-        for (int d = 0; d < 3; d++) {
-            body->low[d] = INFINITY;
-            body->high[d] = -INFINITY;
-        }
-        for (uint32_t k = body->first; k < body->first + body->count; k++)
-            for (int d = 0; d < 3 && soft->record[k] >= 0; d++) {
-                body->low[d] = fmin(body->low[d], soft->points[k].position[d]);
-                body->high[d] = fmax(body->high[d], soft->points[k].position[d]);
-            }
-    }
-}
-
 static int boxes_near(const double low_a[3], const double high_a[3], const double low_b[3], const double high_b[3],
                       double room)
 {
@@ -346,30 +347,46 @@ static int boxes_near(const double low_a[3], const double high_a[3], const doubl
     return near;
 }
 
-static selkie_code list_contacts(sk_step *step, const soft_response *responses, contact_list *list, selkie_error *error)
+/* Finds the outer points near the sides of the domain. */
+static selkie_code find_sides(sk_step *step, search *in, selkie_error *error)
+{
+    const sk_soft *soft = step->soft;
+    const sk_soft_body *last = &soft->bodies[soft->body_count - 1];
+    const int64_t count = soft->body_count ? (int64_t)last->first_outer + (int64_t)last->outer_count : 0;
+    uint8_t *sides;
+    SK_TRY(sk_step_scratch(step, (size_t)count + 1, "bodies", (void **)&sides, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t n = 0; n < count; n++)
+        sides[n] = sides_near(in, soft->outer[n]);
+    in->sides = sides;
+    return SELKIE_OK;
+}
+
+static selkie_code list_contacts(sk_step *step, search *in, contact_list *list, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     const double room = 2.0 * step->grid.cell_size;
-    find_bounds(soft);
+    SK_TRY(find_sides(step, in, error));
     for (int a = 0; a < soft->body_count; a++) {
         const sk_soft_body *body = &soft->bodies[a];
         for (int side = 0; side < 2 * SELKIE_DIM; side++) {
             chosen best = {0};
-            if (step->scene->domain.walls[side] != SELKIE_WALL_OPEN)
-                meet_walls(step, responses, a, side, &best);
+            meet_walls(in, a, side, &best);
             SK_TRY(take(step, list, &best, error));
         }
         for (int o = 0; o < step->solids.obstacle_count; o++) {
             chosen best = {0};
             const sk_obstacle *obstacle = &step->solids.obstacles[o];
-            if (boxes_near(body->low, body->high, obstacle->swept_low, obstacle->swept_high, room))
-                meet_obstacle(step, responses, a, obstacle, &best);
+            if (!boxes_near(body->low, body->high, obstacle->swept_low, obstacle->swept_high, room))
+                continue;
+            meet_obstacle(in, a, obstacle, &best);
             SK_TRY(take(step, list, &best, error));
         }
         for (int b = 0; b < soft->body_count; b++) {
             chosen best = {0};
-            if (a != b && boxes_near(body->low, body->high, soft->bodies[b].low, soft->bodies[b].high, room))
-                meet_body(step, responses, a, b, &best);
+            if (a == b || !boxes_near(body->low, body->high, soft->bodies[b].low, soft->bodies[b].high, room))
+                continue;
+            meet_body(in, a, b, &best);
             SK_TRY(take(step, list, &best, error));
         }
     }
@@ -441,42 +458,20 @@ static void solve(soft_response *responses, contact_list *list)
         }
 }
 
-/* Adds a velocity to all points. */
-static void add_velocity(sk_soft *soft, const double velocity[3], double factor)
-{
-    for (uint32_t k = 0; k < soft->point_count; k++)
-        for (int d = 0; d < SELKIE_DIM; d++)
-            soft->points[k].velocity[d] += factor * velocity[d];
-}
-
-/* Adds the changes by all impulses to the velocities of a body. */
-static void move_points(sk_soft *soft, int b, const soft_response *response)
-{
-    const sk_soft_body *body = &soft->bodies[b];
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
-        double arm[3] = {0.0, 0.0, 0.0}, change[3];
-        for (int d = 0; d < SELKIE_DIM; d++)
-            arm[d] = soft->points[k].position[d] - response->centre[d];
-        soft_change(response, arm, change);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            soft->points[k].velocity[d] += change[d];
-    }
-}
-
-selkie_code SK_DIM(sk_soft_meet_with)(sk_step *step, const double ahead[3], selkie_error *error)
+selkie_code SK_DIM(sk_soft_find_answers)(sk_step *step, const double ahead[3], struct soft_response **answers,
+                                         selkie_error *error)
 {
     sk_soft *soft = step->soft;
     soft_response *responses;
     contact_list list = {0};
+    *answers = NULL;
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
     SK_TRY(find_responses(step, &responses, error));
-    add_velocity(soft, ahead, 1.0);
-    selkie_code code = list_contacts(step, responses, &list, error);
-    add_velocity(soft, ahead, -1.0);
+    search in = {.step = step, .responses = responses, .ahead = ahead};
+    const selkie_code code = list_contacts(step, &in, &list, error);
     if (code == SELKIE_OK && list.count) {
         solve(responses, &list);
-        for (int b = 0; b < soft->body_count; b++)
-            move_points(soft, b, &responses[b]);
+        *answers = responses;
     }
     sk_release(step->memory, list.contacts);
     return code;
@@ -485,5 +480,18 @@ selkie_code SK_DIM(sk_soft_meet_with)(sk_step *step, const double ahead[3], selk
 selkie_code SK_DIM(sk_soft_meet)(sk_step *step, selkie_error *error)
 {
     const double none[3] = {0.0, 0.0, 0.0};
-    return SK_DIM(sk_soft_meet_with)(step, none, error);
+    const sk_soft *soft = step->soft;
+    soft_response *answers;
+    SK_TRY(SK_DIM(sk_soft_find_answers)(step, none, &answers, error));
+    if (!answers)
+        return SELKIE_OK;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int s = 0; s < soft->span_count; s++)
+        for (uint32_t k = soft->spans[s].begin; k < soft->spans[s].end; k++) {
+            double change[3];
+            soft_change_at(&answers[soft->spans[s].body], soft->points[k].position, change);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                soft->points[k].velocity[d] += change[d];
+        }
+    return SELKIE_OK;
 }

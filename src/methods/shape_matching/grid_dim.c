@@ -7,6 +7,7 @@
 #include "grid/tile.h"
 #include "grid/transfer_plain.h"
 #include "methods/part_kernels.h"
+#include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_matching.h"
 
 static int is_unilateral(const sk_step *step)
@@ -23,6 +24,7 @@ static void find_records(sk_step *step)
     const sk_particles *particles = &step->particles;
     const uint32_t *owner = sk_particles_find_attribute(particles, "body")->data;
     int64_t left = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = 0; k < soft->point_count; k++)
         soft->record[k] = -1;
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : left)
@@ -43,14 +45,10 @@ static void find_records(sk_step *step)
 /* The density projection moved records of bodies: they go back to their points. Liquid inside bodies leaves them. */
 selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 {
-    sk_soft *soft = step->soft;
     find_records(step);
-    if (soft->is_stepping)
+    SK_TRY(SK_DIM(sk_soft_measure)(step, error));
+    if (step->soft->is_stepping)
         SK_TRY(SK_DIM(sk_soft_push_out)(step, error));
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (uint32_t k = 0; k < soft->point_count; k++)
-        for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
-            step->particles.records[soft->record[k]].position[d] = (float)soft->points[k].position[d];
     sk_particles_moved(&step->particles);
     return SELKIE_OK;
 }
@@ -88,24 +86,30 @@ static selkie_code foresee_contacts(sk_step *step, selkie_error *error)
     sk_soft *soft = step->soft;
     const double part = 1.0 / (1.0 + step->reflection), kick = sk_step_kick(step) / part;
     const double *g = step->scene->gravity, ahead[3] = {kick * g[0], kick * g[1], kick * g[2]};
-    sk_particle *records = step->particles.records;
-    for (int pass = 0; pass < 2; pass++) {
-        const double share = pass ? part : 1.0 - part;
+    struct soft_response *answers = NULL;
+    if (soft->is_stepping)
+        SK_TRY(SK_DIM(sk_soft_find_answers)(step, ahead, &answers, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-        for (uint32_t k = 0; k < soft->point_count; k++)
-            for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++) {
-                float *velocity = &records[soft->record[k]].velocity[d];
-                *velocity = (float)((pass ? (double)*velocity : 0.0) + share * soft->points[k].velocity[d]);
-            }
-        if (pass == 0 && soft->is_stepping)
-            SK_TRY(SK_DIM(sk_soft_meet_with)(step, ahead, error));
-    }
+    for (int s = 0; s < soft->span_count; s++)
+        for (uint32_t k = soft->spans[s].begin; k < soft->spans[s].end; k++) {
+            sk_soft_point *point = &soft->points[k];
+            double change[3] = {0.0, 0.0, 0.0};
+            if (answers)
+                soft_change_at(&answers[soft->spans[s].body], point->position, change);
+            for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
+                step->particles.records[soft->record[k]].velocity[d] = (float)(point->velocity[d] + part * change[d]);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                point->velocity[d] += change[d];
+        }
     return SELKIE_OK;
 }
 
 static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, selkie_error *error)
 {
+    const int64_t before = step->soft->left;
     find_records(step);
+    if (step->soft->left != before)
+        SK_TRY(SK_DIM(sk_soft_measure)(step, error));
     SK_TRY(foresee_contacts(step, error));
     SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, transfer, error));
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
@@ -241,23 +245,40 @@ static float sample_tile(const sk_plain_frame *frame, const float *tile, int d, 
     return sum;
 }
 
-/* Marks the bodies of the points in a cell with liquid at a face around it. */
-static void find_wet(const sk_step *step, const uint8_t *mixed, sk_plain_cell cell, uint8_t *wet)
+/* A body is wet once any thread finds liquid at it. */
+static int is_wet(const uint8_t *wet, uint32_t owner)
 {
-    uint32_t begin, end;
-    const uint32_t *owner = step->soft->owner;
-    int touches = -1;
-    sk_plain_particles(&step->grid, cell, &begin, &end);
-    for (uint32_t p = begin; p < end; p++) {
-        if (!owner[p] || wet[owner[p]])
+    uint8_t value;
+#pragma omp atomic read
+    value = wet[owner];
+    return value;
+}
+
+/* Marks the bodies of the points in a block with liquid at a face around their cells. */
+static void find_wet(const sk_step *step, const uint8_t *mixed, int block, uint8_t *wet)
+{
+    const uint32_t *owner = step->soft->owner, *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    int dry = 0;
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS] && !dry; p++)
+        dry = owner[p] && !is_wet(wet, owner[p]);
+    if (!dry)
+        return;
+    uint8_t tile[SK_TILE_VALUES(1)];
+    sk_tile_load_bytes(&step->grid, mixed, block, 1, tile);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const int i = sk_plain_along(c, 0), j = sk_plain_along(c, 1), k = SELKIE_DIM == 3 ? sk_plain_along(c, 2) : 0;
+        int touches = 0;
+        if (start[c] == start[c + 1])
             continue;
-        for (int n = 0; n < SK_AROUND && touches < 1; n++) {
-            int offset[3];
-            sk_plain_offset(n, offset);
-            touches = mixed[sk_plain_index(sk_plain_beside(&step->grid, cell, offset))];
+        for (int n = 0; n < (SELKIE_DIM == 3 ? 9 : 3); n++) {
+            const uint8_t *row = tile + i + SK_TILE_N(1) * (j + n % 3 + SK_TILE_N(1) * (k + n / 3));
+            touches |= row[0] | row[1] | row[2];
         }
-        if (touches)
-            wet[owner[p]] = 1;
+        for (uint32_t p = start[c]; touches && p < start[c + 1]; p++)
+            if (owner[p] && !is_wet(wet, owner[p])) {
+#pragma omp atomic write
+                wet[owner[p]] = 1;
+            }
     }
 }
 
@@ -269,13 +290,13 @@ static int find_wet_bodies(sk_step *step, const uint8_t *mixed, const uint8_t *a
     int found = 0;
     uint8_t *wet = soft->wet;
     memset(wet, 0, (size_t)soft->wet_count);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= step->grid.particle_blocks; b++) {
         int near = 0;
         for (int n = 0; n < SK_NEIGHBOURS; n++)
             near |= any[step->grid.neighbours[b][n]];
         if (near)
-            SK_PLAIN_EACH_CELL(cell, b)
-        find_wet(step, mixed, cell, wet);
+            find_wet(step, mixed, b, wet);
     }
     for (int b = 0; b < soft->body_count; b++)
         found |= soft->bodies[b].is_wet = wet[soft->bodies[b].number + 1];
@@ -305,33 +326,6 @@ static void move_block(const sk_step *step, const sk_plain_frame *frame, const s
         for (int d = 0; d < SELKIE_DIM; d++)
             changes[3 * (size_t)k + (size_t)d] = (double)sample_tile(frame, tiles[d], d, first, record->position);
     }
-}
-
-/* Velocities of the points of a body after the forces of this step, and the force of the liquid. */
-static selkie_code push_body(sk_step *step, int b, const double *changes, selkie_error *error)
-{
-    sk_soft *soft = step->soft;
-    const sk_soft_body *body = &soft->bodies[b];
-    sk_soft_state *state = &soft->states[b];
-    const double kick = sk_step_kick(step) * (1.0 + step->reflection);
-    memset(state->force, 0, sizeof state->force);
-    memset(state->torque, 0, sizeof state->torque);
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
-        sk_soft_point *point = &soft->points[k];
-        double force[3] = {0.0, 0.0, 0.0}, arm[3] = {0.0, 0.0, 0.0};
-        if (soft->record[k] < 0)
-            continue;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const double change = body->is_wet ? changes[3 * (size_t)k + (size_t)d] : 0.0;
-            point->velocity[d] += kick * step->scene->gravity[d];
-            force[d] = body->mass * change / step->dt;
-            arm[d] = point->position[d] - state->position[d];
-            state->force[d] += force[d];
-        }
-        for (int d = 0; d < 3; d++)
-            state->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
-    }
-    return body->is_wet ? SK_DIM(sk_soft_spread)(step, b, changes, error) : SELKIE_OK;
 }
 
 /* Where the paths of the liquid begin, which bodies stop. Unilateral pressure shifts particles before it moves them. */
@@ -374,8 +368,8 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
         for (int b = 1; b <= step->grid.particle_blocks; b++)
             move_block(step, &frame, &f, b, changes);
     }
-    for (int b = 0; b < soft->body_count; b++)
-        SK_TRY(push_body(step, b, changes, error));
+    const double kick = sk_step_kick(step) * (1.0 + step->reflection), *g = step->scene->gravity;
+    SK_TRY(SK_DIM(sk_soft_spread)(step, (const double[3]){kick * g[0], kick * g[1], kick * g[2]}, changes, error));
     return is_unilateral(step) ? keep_places(step, error) : SELKIE_OK;
 }
 
@@ -411,40 +405,23 @@ selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Centre, velocity and orientation of a body. */
-static void summarize(sk_step *step, int b)
-{
-    sk_soft *soft = step->soft;
-    const sk_soft_body *body = &soft->bodies[b];
-    sk_soft_state *state = &soft->states[b];
-    double count = 0.0, position[3] = {0.0, 0.0, 0.0}, velocity[3] = {0.0, 0.0, 0.0};
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
-        if (soft->record[k] < 0)
-            continue;
-        count += 1.0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            position[d] += soft->points[k].position[d] - state->position[d];
-            velocity[d] += soft->points[k].velocity[d];
-        }
-    }
-    for (int d = 0; d < SELKIE_DIM && count > 0.0; d++) {
-        state->position[d] += position[d] / count;
-        state->velocity[d] = velocity[d] / count;
-    }
-}
+/* Sums over a span: points that are left, their way from the position of the state, and their velocities. */
+typedef struct motion_sums {
+    double count, way[3], velocity[3];
+} motion_sums;
 
-/* The points move straight. One that met a wall or an obstacle is where its record stopped. */
-selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
+/* The points of a span move straight. One that met a wall or an obstacle is where its record stopped. */
+static void follow_span(sk_step *step, const sk_soft_span *span, motion_sums *sums)
 {
     sk_soft *soft = step->soft;
-    const double near = 1e-3 * step->grid.cell_size;
-    SK_TRY(SK_DIM(sk_soft_stop)(step, error));
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (uint32_t k = 0; k < soft->point_count; k++) {
+    const double near = 1e-3 * step->grid.cell_size, *about = soft->states[span->body].position;
+    memset(sums, 0, sizeof *sums);
+    for (uint32_t k = span->begin; k < span->end; k++) {
         if (soft->record[k] < 0)
             continue;
         const sk_particle *record = &step->particles.records[soft->record[k]];
         sk_soft_point *point = &soft->points[k];
+        sums->count += 1.0;
         for (int d = 0; d < SELKIE_DIM; d++) {
             point->position[d] += step->dt * point->velocity[d];
             if (fabs(point->position[d] - (double)record->position[d]) > near) {
@@ -453,10 +430,37 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
             } else if (soft->late) {
                 point->velocity[d] += soft->late[k][d];
             }
+            sums->way[d] += point->position[d] - about[d];
+            sums->velocity[d] += point->velocity[d];
         }
     }
-    for (int b = 0; b < soft->body_count; b++)
-        summarize(step, b);
+}
+
+/* The points move, and centre and velocity of their bodies follow. */
+selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    motion_sums *partial, total = {0};
+    SK_TRY(SK_DIM(sk_soft_stop)(step, error));
+    SK_TRY(sk_step_scratch(step, ((size_t)soft->span_count + 1) * sizeof *partial, "bodies", (void **)&partial, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int s = 0; s < soft->span_count; s++)
+        follow_span(step, &soft->spans[s], &partial[s]);
+    for (int s = 0; s < soft->span_count; s++) {
+        sk_soft_state *state = &soft->states[soft->spans[s].body];
+        total.count += partial[s].count;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            total.way[d] += partial[s].way[d];
+            total.velocity[d] += partial[s].velocity[d];
+        }
+        if (s + 1 < soft->span_count && soft->spans[s + 1].body == soft->spans[s].body)
+            continue;
+        for (int d = 0; d < SELKIE_DIM && total.count > 0.0; d++) {
+            state->position[d] += total.way[d] / total.count;
+            state->velocity[d] = total.velocity[d] / total.count;
+        }
+        memset(&total, 0, sizeof total);
+    }
     soft->is_stepping = 0;
     return SELKIE_OK;
 }

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/plain.h"
+#include "grid/tile.h"
+#include "grid/transfer_plain.h"
 #include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_matching.h"
 
@@ -76,12 +79,12 @@ static int64_t nearest_point(const sk_step *step, sk_plain_cell cell, const floa
     return best;
 }
 
-/* Is a particle at x inside a body? Fills in where. */
-static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, const float x[3], inside *found)
+/* Is a particle at x inside the body of the point k nearest to it? Fills in where. */
+static int is_behind(const sk_soft *soft, uint32_t p, const float x[3], int64_t k, inside *found)
 {
-    const sk_soft *soft = step->soft;
-    double distance2, out = 0.0;
-    const int64_t k = nearest_point(step, cell, x, &distance2);
+    double distance2 = 0.0, out = 0.0;
+    for (int d = 0; d < SELKIE_DIM && k >= 0; d++)
+        distance2 += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
     if (k < 0 || distance2 > 4.0 * soft->spacing * soft->spacing)
         return 0;
     const int b = body_of(soft, (uint32_t)k);
@@ -96,6 +99,14 @@ static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, cons
     found->depth = (float)((double)surface[3] - out);
     /* Beside an edge the plane of the surface goes on, the body does not. */
     return found->depth > 0.0f && distance2 - out * out < 0.75 * soft->spacing * soft->spacing;
+}
+
+/* Is a particle at x inside a body? Fills in where. */
+static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, const float x[3], inside *found)
+{
+    double distance2;
+    const int64_t k = nearest_point(step, cell, x, &distance2);
+    return is_behind(step->soft, p, x, k, found);
 }
 
 /* Marks the cells with points of bodies. */
@@ -121,39 +132,145 @@ static selkie_code mark_cells(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Are there points of bodies in a cell or beside it? */
-static int is_near(const sk_step *step, sk_plain_cell cell)
-{
-    int near = 0;
-    for (int n = 0; !near && n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        near = step->soft->crowded[sk_plain_index(sk_plain_beside(&step->grid, cell, offset))];
-    }
-    return near;
-}
+/* --- Liquid near bodies --- */
 
-/* Liquid particles of a block near bodies; writes their cells if `to` is not NULL. */
-static uint32_t list_near(const sk_step *step, int block, inside *to)
+/* The points in the cells around one, as their records lie in memory. LOOK places beyond the last are far away. */
+enum { MOST_AROUND = 1024, LOOK = 32 };
+typedef struct points_around {
+    int count; /* -1 = more than fit */
+    _Alignas(64) float x[SELKIE_DIM][MOST_AROUND];
+    uint32_t point[MOST_AROUND];
+} points_around;
+
+static void gather_points(const sk_step *step, sk_plain_cell cell, points_around *around)
 {
     const sk_soft *soft = step->soft;
-    uint32_t count = 0;
+    around->count = 0;
+    for (int n = 0; n < SK_AROUND; n++) {
+        int offset[3];
+        sk_plain_offset(n, offset);
+        const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
+        uint32_t begin, end;
+        if (!soft->crowded[sk_plain_index(other)])
+            continue;
+        sk_plain_particles(&step->grid, other, &begin, &end);
+        for (uint32_t p = begin; p < end; p++) {
+            const uint32_t k = step->particles.records[p].id - soft->first_id;
+            if (!soft->owner[p] || k >= soft->point_count)
+                continue;
+            if (around->count == MOST_AROUND - LOOK) {
+                around->count = -1;
+                return;
+            }
+            for (int d = 0; d < SELKIE_DIM; d++)
+                around->x[d][around->count] = step->particles.records[p].position[d];
+            around->point[around->count++] = k;
+        }
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = around->count; i < around->count + LOOK; i++)
+            around->x[d][i] = 1e15f;
+}
+
+/* Eight squared distances to x (m2). */
+static inline f8 distances2(const points_around *around, int n, const float x[3])
+{
+    f8 sum = f8_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        f8 way;
+        memcpy(&way, around->x[d] + n, sizeof way);
+        way -= f8_splat(x[d]);
+        sum += way * way;
+    }
+    return sum;
+}
+
+/* The point nearest to x; of equal ones the first. -1 = there are none. */
+static int64_t nearest_of(const points_around *around, const float x[3])
+{
+    _Alignas(64) float squares[MOST_AROUND];
+    f8 least = f8_splat(INFINITY);
+    int64_t best = -1;
+    for (int n = 0; n < around->count; n += LOOK)
+        for (int i = n; i < n + LOOK; i += 8) {
+            const f8 these = distances2(around, i, x);
+            least = f8_min(these, least);
+            memcpy(squares + i, &these, sizeof these);
+        }
+    float smallest = least[0];
+    for (int i = 1; i < 8; i++)
+        smallest = least[i] < smallest ? least[i] : smallest;
+    for (int n = 0; n < around->count; n += LOOK) {
+        int any = 0;
+        for (int i = n; i < n + LOOK; i++)
+            any |= squares[i] == smallest;
+        for (int i = n; any && i < n + LOOK && i < around->count; i++)
+            if (squares[i] == smallest && (best < 0 || (int64_t)around->point[i] < best))
+                best = (int64_t)around->point[i];
+    }
+    return best;
+}
+
+/* Marks the cells of a block with points in them or beside them. Returns whether there are any. */
+static int find_near(const sk_step *step, int block, uint8_t near[SK_BLOCK_CELLS])
+{
+    const sk_soft *soft = step->soft;
+    uint8_t tile[SK_TILE_VALUES(1)], rows[SK_TILE_VALUES(1)];
     int crowded = 0;
     for (int n = 0; n < SK_NEIGHBOURS; n++)
         crowded |= soft->crowded_blocks[step->grid.neighbours[block][n]];
     if (!crowded)
         return 0;
+    sk_tile_load_bytes(&step->grid, soft->crowded, block, 1, tile);
+    rows[0] = rows[SK_TILE_VALUES(1) - 1] = 0;
+    for (int n = 1; n < SK_TILE_VALUES(1) - 1; n++) /* the first and the last of a row are not used */
+        rows[n] = tile[n - 1] | tile[n] | tile[n + 1];
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const int j = sk_plain_along(c, 1), k = SELKIE_DIM == 3 ? sk_plain_along(c, 2) : 0;
+        const uint8_t *at = rows + sk_plain_along(c, 0) + 1 + SK_TILE_N(1) * (j + SK_TILE_N(1) * k);
+        near[c] = 0;
+        for (int n = 0; n < (SELKIE_DIM == 3 ? 9 : 3); n++)
+            near[c] |= at[SK_TILE_N(1) * (n % 3 + SK_TILE_N(1) * (n / 3))];
+    }
+    return 1;
+}
+
+/* Liquid particles of a block near bodies. */
+static uint32_t count_near(const sk_step *step, int block)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    uint8_t near[SK_BLOCK_CELLS] = {0};
+    uint32_t count = 0;
+    if (!find_near(step, block, near))
+        return 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (uint32_t p = start[c]; near[c] && p < start[c + 1]; p++)
+            count += !step->soft->owner[p];
+    return count;
+}
+
+/* Writes the liquid particles of a block that are inside bodies. Returns their number. */
+static uint32_t list_inside(const sk_step *step, int block, inside *to)
+{
+    const sk_soft *soft = step->soft;
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    uint8_t near[SK_BLOCK_CELLS] = {0};
+    points_around around;
+    uint32_t count = 0;
+    find_near(step, block, near);
     SK_PLAIN_EACH_CELL(cell, block)
     {
-        uint32_t begin, end, liquid = 0;
-        sk_plain_particles(&step->grid, cell, &begin, &end);
-        for (uint32_t p = begin; p < end; p++)
-            liquid += !soft->owner[p];
-        if (!liquid || !is_near(step, cell))
-            continue;
-        for (uint32_t p = begin; to && p < end; p++)
-            if (!soft->owner[p])
-                to[count++] = (inside){.particle = p, .point = (uint32_t)cell.local, .body = block};
-        count += to ? 0 : liquid;
+        int gathered = 0;
+        for (uint32_t p = start[cell.local]; near[cell.local] && p < start[cell.local + 1]; p++) {
+            const float *x = step->particles.records[p].position;
+            if (soft->owner[p])
+                continue;
+            if (!gathered)
+                gather_points(step, cell, &around);
+            gathered = 1;
+            count += (uint32_t)(around.count < 0 ? find_inside(step, cell, p, x, &to[count])
+                                                 : is_behind(soft, p, x, nearest_of(&around, x), &to[count]));
+        }
     }
     return count;
 }
@@ -205,22 +322,15 @@ static void solve(double a[MODES][MODES], double x[MODES])
 static void find_mass(const sk_soft *soft, int b, double centre[3], double matrix[MODES][MODES])
 {
     const sk_soft_body *body = &soft->bodies[b];
-    double count = 0.0, second[3][3] = {{0.0}};
+    const sk_soft_moments *m = &body->moments;
+    double second[3][3];
     memcpy(centre, soft->states[b].position, 3 * sizeof *centre);
-    for (uint32_t k = body->first; k < body->first + body->count; k++) {
-        double y[3] = {0.0, 0.0, 0.0};
-        if (soft->record[k] < 0)
-            continue;
-        count += 1.0;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            y[d] = soft->points[k].position[d] - centre[d];
-        for (int d = 0; d < 3; d++)
-            for (int e = 0; e < 3; e++)
-                second[d][e] += y[d] * y[e];
-    }
+    for (int d = 0; d < 3; d++)
+        for (int e = 0; e < 3; e++)
+            second[d][e] = soft_entry(m->second, d, e);
     const double trace = second[0][0] + second[1][1] + second[2][2];
     for (int d = 0; d < SELKIE_DIM; d++)
-        matrix[d][d] = body->mass * count;
+        matrix[d][d] = body->mass * m->count;
 #if SELKIE_DIM == 3
     for (int d = 0; d < 3; d++)
         for (int e = 0; e < 3; e++)
@@ -263,6 +373,7 @@ static void meet(sk_step *step, int b, const inside *list, size_t count)
         for (int d = 0; d < SELKIE_DIM; d++)
             step->particles.records[list[n].particle].velocity[d] -= (float)(left * modes[d]);
     }
+#pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = body->first; k < body->first + body->count; k++) {
         sk_soft_point *point = &soft->points[k];
         double y[3] = {0.0, 0.0, 0.0}, turn[3] = {0.0, 0.0, 0.0};
@@ -285,31 +396,24 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
     SK_TRY(mark_cells(step, error));
 
-    /* Count the particles near bodies, list them, then keep those inside. */
-    SK_TRY(sk_step_scratch(step, ((size_t)blocks + 2) * sizeof *first, "bodies", (void **)&first, error));
+    /* Room for the particles near bodies; each block lists those inside, then the lists close up. */
+    SK_TRY(sk_step_scratch(step, 2 * ((size_t)blocks + 2) * sizeof *first, "bodies", (void **)&first, error));
+    uint32_t *found = first + blocks + 2;
     first[0] = first[1] = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= blocks; b++)
-        first[b + 1] = list_near(step, b, NULL);
+        first[b + 1] = count_near(step, b);
     for (int b = 1; b <= blocks; b++)
         first[b + 1] += first[b];
-    const uint32_t candidates = first[blocks + 1];
-    SK_TRY(sk_step_scratch(step, ((size_t)candidates + 1) * sizeof *list, "bodies", (void **)&list, error));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    SK_TRY(sk_step_scratch(step, ((size_t)first[blocks + 1] + 1) * sizeof *list, "bodies", (void **)&list, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int b = 1; b <= blocks; b++)
-        if (first[b] < first[b + 1])
-            list_near(step, b, list + first[b]);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 256)
-    for (uint32_t n = 0; n < candidates; n++) {
-        const sk_plain_cell cell = {list[n].body, (int)list[n].point};
-        const uint32_t p = list[n].particle;
-        if (!find_inside(step, cell, p, step->particles.records[p].position, &list[n]))
-            list[n].body = -1;
-    }
+        found[b] = first[b] < first[b + 1] ? list_inside(step, b, list + first[b]) : 0;
     size_t count = 0;
-    for (uint32_t n = 0; n < candidates; n++)
-        if (list[n].body >= 0)
-            list[count++] = list[n];
+    for (int b = 1; b <= blocks; b++) {
+        memmove(list + count, list + first[b], found[b] * sizeof *list);
+        count += found[b];
+    }
     for (int b = 0; count && b < soft->body_count; b++)
         meet(step, b, list, count);
 

@@ -134,4 +134,13 @@ static inline void soft_change(const soft_response *r, const double at[3], doubl
                     r->gradient[3 * d + 2] * at[2];
 }
 
+/* The same at a position (m). */
+static inline void soft_change_at(const soft_response *r, const double position[3], double change[3])
+{
+    double arm[3] = {0.0, 0.0, 0.0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        arm[d] = position[d] - r->centre[d];
+    soft_change(r, arm, change);
+}
+
 #endif

@@ -86,6 +86,8 @@ static void destroy(sk_step *step)
     sk_release(step->memory, soft->late);
     sk_release(step->memory, soft->from);
     sk_release(step->memory, soft->surfaces);
+    sk_release(step->memory, soft->outer);
+    sk_release(step->memory, soft->spans);
     sk_release(step->memory, soft->state);
     sk_release(step->memory, soft);
     step->soft = NULL;
@@ -252,6 +254,41 @@ static void find_surface(sk_soft *soft, sk_soft_body *body)
     body->shape = NULL;
 }
 
+/* Points within a spacing of the surface: they alone can touch. */
+static selkie_code list_outer(sk_step *step, sk_soft *soft, selkie_error *error)
+{
+    uint32_t count = 0;
+    soft->outer = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->outer);
+    if (!soft->outer)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %u particles", soft->point_count);
+    for (int b = 0; b < soft->body_count; b++) {
+        sk_soft_body *body = &soft->bodies[b];
+        body->first_outer = count;
+        for (uint32_t k = body->first; k < body->first + body->count; k++)
+            if ((double)soft->surfaces[k][3] < 1.01 * soft->spacing)
+                soft->outer[count++] = k;
+        body->outer_count = count - body->first_outer;
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code list_spans(sk_step *step, sk_soft *soft, selkie_error *error)
+{
+    size_t most = 1;
+    for (int b = 0; b < soft->body_count; b++)
+        most += soft->bodies[b].count / SK_SOFT_SPAN + 1;
+    soft->spans = sk_allocate_zeroed(step->memory, most * sizeof *soft->spans);
+    if (!soft->spans)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %u particles", soft->point_count);
+    for (int b = 0; b < soft->body_count; b++) {
+        const uint32_t last = soft->bodies[b].first + soft->bodies[b].count;
+        for (uint32_t k = soft->bodies[b].first; k < last; k += SK_SOFT_SPAN)
+            soft->spans[soft->span_count++] =
+                (sk_soft_span){b, k, last - k < SK_SOFT_SPAN ? last : k + (uint32_t)SK_SOFT_SPAN};
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
@@ -280,6 +317,8 @@ static selkie_code populate(sk_step *step, selkie_error *error)
         start_body(step, soft, b);
         find_surface(soft, &soft->bodies[b]);
     }
+    SK_TRY(list_outer(step, soft, error));
+    SK_TRY(list_spans(step, soft, error));
     for (int r = 0; r < soft->region_count; r++)
         for (int i = 0; i < 3; i++)
             soft->regions[r].flow[4 * i] = soft->flows[r][4 * i] = 1.0;
@@ -322,6 +361,7 @@ static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
     const sk_soft *soft = step->soft;
     double fastest = 0.0;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(max : fastest)
     for (uint32_t k = 0; k < soft->point_count; k++) {
         const double *v = soft->points[k].velocity;
         fastest = fmax(fastest, v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);

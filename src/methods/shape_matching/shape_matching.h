@@ -55,6 +55,13 @@ typedef struct sk_soft_region {
     int is_ready;            /* the moments are those of the rest shape */
 } sk_soft_region;
 
+/* Sums over the points of a body that are left, about the position of its state. They hold from `place` to `follow`. */
+typedef struct sk_soft_moments {
+    double count;
+    double first[3];  /* m */
+    double second[6]; /* m2  xx xy xz yy yz zz */
+} sk_soft_moments;
+
 typedef struct sk_soft_body {
     int number; /* in the scene */
     int material;
@@ -65,7 +72,18 @@ typedef struct sk_soft_body {
     double mass;            /* kg of a particle */
     int is_wet;             /* liquid touches it in this step */
     double low[3], high[3]; /* m  bounds of its points */
+    sk_soft_moments moments;
+    uint32_t first_outer, outer_count; /* of `outer` */
 } sk_soft_body;
+
+/* Points of one body that a thread takes at a time. Sums of spans are added in order, for the same bits on any number
+ * of threads. */
+typedef struct sk_soft_span {
+    int body;
+    uint32_t begin, end;
+} sk_soft_span;
+
+enum { SK_SOFT_SPAN = 2048 };
 
 typedef struct sk_soft {
     int body_count, region_count;
@@ -73,8 +91,11 @@ typedef struct sk_soft {
     sk_soft_body *bodies;
     sk_soft_region *regions;
     uint32_t *members;
-    float *shares;           /* [points] 1 / clusters that hold it */
-    float (*surfaces)[4];    /* [points] normal of the surface nearest at rest, and its distance (m) */
+    float *shares;        /* [points] 1 / clusters that hold it */
+    float (*surfaces)[4]; /* [points] normal of the surface nearest at rest, and its distance (m) */
+    uint32_t *outer;      /* points of the first layer below a surface, by body */
+    sk_soft_span *spans;  /* [span_count] all points, by body */
+    int span_count;
     double spacing;          /* m  of points at rest */
     uint8_t *crowded;        /* [cells] holds points; scratch */
     uint8_t *crowded_blocks; /* [blocks] likewise */
@@ -101,6 +122,8 @@ typedef struct sk_soft {
 /* The regions of all bodies, from their records at the start. */
 selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selkie_error *error);
 
+struct soft_response;
+
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_match_plain_##dim(sk_step *step, selkie_error *error);                                         \
@@ -113,14 +136,18 @@ selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selk
     selkie_code sk_soft_part_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_meet_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_push_out_##dim(sk_step *step, selkie_error *error);                                            \
-    /* Contacts of the bodies; `ahead` (m/s) is added to their velocities meanwhile. */                                \
-    selkie_code sk_soft_meet_with_##dim(sk_step *step, const double ahead[3], selkie_error *error);                    \
+    /* The answers of the bodies to their contacts, with `ahead` (m/s) added to all velocities; NULL = no contact. */  \
+    selkie_code sk_soft_find_answers_##dim(sk_step *step, const double ahead[3], struct soft_response **answers,       \
+                                           selkie_error *error);                                                       \
+    /* The records of bodies go back to their points, whose moments and bounds are found. */                           \
+    selkie_code sk_soft_measure_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_soft_lead_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_follow_##dim(sk_step *step, selkie_error *error);                                              \
     void sk_soft_prepare_##dim(const sk_soft *soft, sk_soft_region *region);                                           \
-    /* Adds the motion of each region that fits `changes` (m/s a point, xyz) best to the velocities of body b: a rigid \
-     * one, or a linear one for soft bodies. Momentum and angular momentum of the changes stay. */                     \
-    selkie_code sk_soft_spread_##dim(sk_step *step, int b, const double *changes, selkie_error *error);
+    /* Adds `kick` (m/s) and the motion of each region that fits `changes` (m/s a point, xyz) best to the velocities:  \
+     * a rigid one, or a linear one for soft bodies. Momentum and angular momentum of the changes stay. Dry bodies     \
+     * take no change. */                                                                                              \
+    selkie_code sk_soft_spread_##dim(sk_step *step, const double kick[3], const double *changes, selkie_error *error);
 
 SK_SOFT_PHASES(2d)
 SK_SOFT_PHASES(3d)
