@@ -129,13 +129,47 @@ static selkie_code begin_particles(sk_step *step, selkie_error *error)
 
 enum { SPAN = 16384 }; /* particles of a partial sum: spans are added in order */
 
-static void sum_span(const sk_heat *heat, const sk_step *step, const sk_heat_attributes *a, int64_t span,
+/* The same for one material, several particles at a time; none is dead. */
+static void sum_alike(const sk_heat *heat, const sk_heat_attributes *a, int64_t begin, int64_t end, sk_heat_sums *sums)
+{
+    enum { BATCH = 8 };
+    const sk_heat_curve *curve = heat->curves;
+    double total[BATCH] = {0.0}, coldest[BATCH], warmest[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+        coldest[i] = DBL_MAX;
+        warmest[i] = -DBL_MAX;
+    }
+    for (int64_t p = begin; p + BATCH <= end; p += BATCH) {
+        double enthalpy[BATCH];
+        int fresh = 0;
+        memcpy(enthalpy, a->enthalpy + 2 * p, sizeof enthalpy);
+        for (int i = 0; i < BATCH; i++)
+            fresh |= enthalpy[i] == 0.0;
+        for (int i = 0; fresh && i < BATCH; i++) {
+            sk_heat_begin(heat, a, p + i);
+            enthalpy[i] = sk_heat_get(a, p + i);
+        }
+        for (int i = 0; i < BATCH; i++) {
+            const double temperature = sk_heat_temperature(curve, enthalpy[i]);
+            total[i] += enthalpy[i];
+            coldest[i] = temperature < coldest[i] ? temperature : coldest[i];
+            warmest[i] = temperature > warmest[i] ? temperature : warmest[i];
+        }
+    }
+    for (int i = 0; i < BATCH; i++)
+        sk_heat_sums_add(sums, &(sk_heat_sums){curve->capacity * total[i], coldest[i], warmest[i]});
+}
+
+/* Sums of a span. `alike`: one material, and no particle is dead. */
+static void sum_span(const sk_heat *heat, const sk_step *step, const sk_heat_attributes *a, int64_t span, int alike,
                      sk_heat_sums *sums)
 {
     const int64_t begin = span * SPAN,
                   end = begin + SPAN < step->particles.count ? begin + SPAN : step->particles.count;
     *sums = (sk_heat_sums){0.0, DBL_MAX, -DBL_MAX};
-    for (int64_t p = begin; p < end; p++) {
+    if (alike)
+        sum_alike(heat, a, begin, end, sums);
+    for (int64_t p = alike ? end - (end - begin) % 8 : begin; p < end; p++) {
         const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
         sk_heat_begin(heat, a, p);
         const double enthalpy = sk_heat_get(a, p), temperature = sk_heat_temperature(curve, enthalpy);
@@ -145,17 +179,27 @@ static void sum_span(const sk_heat *heat, const sk_step *step, const sk_heat_att
     }
 }
 
+/* The move listed migrating particles, and met no dead one. */
+static int all_live(const sk_step *step)
+{
+    int live = sk_grid_leavers_known(&step->grid, &step->particles);
+    for (int b = 1; live && b <= step->grid.particle_blocks; b++)
+        live = step->grid.leavers[b] >= 0;
+    return live;
+}
+
 /* Energy and range of temperatures at the end of a step. */
 static selkie_code weigh(sk_step *step, selkie_error *error)
 {
     sk_heat *heat = sk_step_state(step, &sk_method_heat);
     const sk_heat_attributes a = sk_heat_find_attributes(step);
     const int64_t spans = (step->particles.count + SPAN - 1) / SPAN;
+    const int alike = !heat->several && all_live(step);
     sk_heat_sums *partial;
     SK_TRY(sk_step_scratch(step, (size_t)(spans + 1) * sizeof *partial, "heat", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t s = 0; s < spans; s++)
-        sum_span(heat, step, &a, s, &partial[s]);
+        sum_span(heat, step, &a, s, alike, &partial[s]);
     heat->sums = (sk_heat_sums){0.0, DBL_MAX, -DBL_MAX};
     for (int64_t s = 0; s < spans; s++)
         sk_heat_sums_add(&heat->sums, &partial[s]);

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "base/simd.h"
 #include "grid/tile.h"
 #include "grid/grid_kernels.h"
 #include "grid/plain.h"
@@ -125,21 +126,61 @@ static inline __attribute__((always_inline)) int find_rows(const heat_block *blo
     return base;
 }
 
-/* add_particles() for one material. */
-static void add_rows(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
-                     const heat_block *own, double *tile)
+/* The eight weights of find_nodes(), bit for bit. Returns the first node. */
+static inline __attribute__((always_inline)) int find_cube(const heat_block *block, const float position[3], f8 *weight)
+{
+    int base = 0;
+    float above[3];
+    for (int d = 0; d < 3; d++) {
+        const int low = sk_heat_place(sk_cell_coordinate(position[d], block->corner[d], block->inverse), &above[d]);
+        base += (low - block->first[d] + 1) * tile_step[d];
+    }
+    const float x = 1.0f - above[0], y = 1.0f - above[1], z = 1.0f - above[2];
+    const f8 along_x = {x, above[0], x, above[0], x, above[0], x, above[0]},
+             along_y = {y, y, above[1], above[1], y, y, above[1], above[1]},
+             along_z = {z, z, z, z, above[2], above[2], above[2], above[2]};
+    *weight = along_x * along_y * along_z;
+    return base;
+}
+
+/* Sums of the particles between the same eight nodes: their weights, and weights times enthalpy. */
+typedef struct cube_sums {
+    d8 weight, enthalpy;
+} cube_sums;
+
+enum { CUBES = TILE - WIDTH * WIDTH - WIDTH - 1 };
+
+/* add_particles() for one material. Particles between the same nodes are added as a vector; then the sums go to the
+ * nodes. */
+static void add_cubes(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
+                      const heat_block *own, double *tile)
 {
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const double capacity = heat->curves[0].capacity;
+    cube_sums cubes[CUBES];
+    memset(cubes, 0, sizeof cubes);
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            pair weight[4];
-            const pair values = {capacity, capacity * sk_heat_get(a, p)};
-            const int base = find_rows(own, step->particles.records[p].position, weight), edge = own->edge[base];
-            for (int n = 0; n < SK_CORNERS; n++) {
-                const int node = base + (n & 1) + rows[n >> 1], to = edge && own->closed[node] ? tile_index(c) : node;
-                *(pair_memory *)(tile + 2 * to) += weight[n >> 1][n & 1] * values;
+            f8 weight;
+            const double enthalpy = sk_heat_get(a, p);
+            const int base = find_cube(own, step->particles.records[p].position, &weight);
+            if (__builtin_expect(!own->edge[base], 1)) {
+                const d8 wide = __builtin_convertvector(weight, d8);
+                cubes[base].weight += wide;
+                cubes[base].enthalpy += wide * enthalpy;
+                continue;
             }
+            for (int n = 0; n < SK_CORNERS; n++) {
+                const int node = base + (n & 1) + rows[n >> 1], to = own->closed[node] ? tile_index(c) : node;
+                tile[2 * to] += capacity * (double)weight[n];
+                tile[2 * to + 1] += capacity * (double)weight[n] * enthalpy;
+            }
+        }
+    for (int n = 0; n < CUBES; n++)
+        for (int c = 0; c < SK_CORNERS; c++) {
+            double *to = tile + 2 * (n + (c & 1) + rows[c >> 1]);
+            to[0] += capacity * cubes[n].weight[c];
+            to[1] += capacity * cubes[n].enthalpy[c];
         }
 }
 #endif
@@ -154,7 +195,7 @@ static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_at
         add_particles(step, heat, a, block, 1, 1, &own, tile);
 #if SELKIE_DIM == 3
     else
-        add_rows(step, heat, a, block, &own, tile);
+        add_cubes(step, heat, a, block, &own, tile);
 #else
     else if (own.any_closed)
         add_particles(step, heat, a, block, 0, 1, &own, tile);
