@@ -65,14 +65,14 @@ static void gather(const sk_mode_list *list, const float (*values)[WIDE], int bo
 }
 
 /* x += factor times the list times the velocities of the modes, for a range of cells. */
-static void spread(const sk_modes *modes, const sk_mode_list *list, size_t from, size_t to,
-                   const float (*velocity)[WIDE], float factor, float *x)
+static void spread(const sk_mode_list *list, size_t from, size_t to, const float (*velocity)[WIDE], float factor,
+                   float *x)
 {
     for (size_t c = from; c < to; ++c) {
         float sum = 0.0f;
         for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n)
             sum += sk_mode_flux(list->by_cell[n], velocity[list->body[list->order[n]]]);
-        x[modes->cells[c].at] += factor * sum;
+        x[list->cell_at[c]] += factor * sum;
     }
 }
 
@@ -114,7 +114,7 @@ double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, flo
     sk_team_wait(team);
     for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
-    spread(modes, &modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
+    spread(&modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
            first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
            (float)factor, y);
     sk_team_wait(team);
@@ -193,7 +193,7 @@ static void correct(sk_modes *modes, sk_team team, float *x)
         round_modes(modes, modes->wanted, 0, modes->body_count);
     }
     sk_team_wait(team);
-    spread(modes, &modes->space, first_cell(modes->space.cell_count, team.thread, team.threads),
+    spread(&modes->space, first_cell(modes->space.cell_count, team.thread, team.threads),
            first_cell(modes->space.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
            1.0f, x);
 }
@@ -265,7 +265,7 @@ static void order_bodies(sk_poisson_solver *solver, body_place *scratch)
     for (int d = 0; d < SELKIE_DIM; ++d) {
         int64_t low = INT64_MAX, high = INT64_MIN;
         for (size_t e = 0; e < modes->flux.count; ++e) {
-            const int64_t at = level->coordinates[modes->cells[modes->flux.cell[e]].at / SK_BLOCK_CELLS][d];
+            const int64_t at = level->coordinates[modes->flux.at[e] / SK_BLOCK_CELLS][d];
             low = at < low ? at : low;
             high = at > high ? at : high;
         }
@@ -278,7 +278,7 @@ static void order_bodies(sk_poisson_solver *solver, body_place *scratch)
         scratch[b] = (body_place){0, b};
         if (modes->flux.first[b] == modes->flux.first[b + 1])
             continue;
-        const size_t at = modes->cells[modes->flux.cell[modes->flux.first[b]]].at;
+        const size_t at = modes->flux.at[modes->flux.first[b]];
         scratch[b].along =
             (int64_t)level->coordinates[at / SK_BLOCK_CELLS][axis] * SK_BLOCK_N +
             (SK_DIM(sk_modes_natural_index)((int)(at % SK_BLOCK_CELLS)) >> axis * SK_BLOCK_LOG & SK_BLOCK_MASK);
@@ -301,9 +301,8 @@ static selkie_code list_pairs(sk_poisson_solver *solver, int32_t *mark, selkie_e
     for (int b = 0; b < modes->body_count; ++b) {
         modes->pair_first[b] = count;
         for (size_t e = modes->space.first[b]; e < modes->space.first[b + 1]; ++e) {
-            const size_t c = (size_t)modes->space.cell[e];
-            for (size_t n = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
-                 c < modes->flux.cell_count && n < modes->flux.cell_first[c + 1]; ++n) {
+            const int32_t c = modes->meets[e];
+            for (size_t n = c < 0 ? 0 : modes->flux.cell_first[c]; c >= 0 && n < modes->flux.cell_first[c + 1]; ++n) {
                 const int32_t mover = modes->flux.body[modes->flux.order[n]];
                 if (mark[mover] == b)
                     continue;
@@ -383,9 +382,8 @@ static void find_pairs(sk_modes *modes, int body, uint32_t *number, mode_block *
     for (size_t n = 0; n < count; ++n)
         number[modes->pairs[first_pair + n].mover] = (uint32_t)n;
     for (size_t e = modes->space.first[body]; e < modes->space.first[body + 1]; ++e) {
-        const size_t c = (size_t)modes->space.cell[e];
-        for (size_t m = c < modes->flux.cell_count ? modes->flux.cell_first[c] : 0;
-             c < modes->flux.cell_count && m < modes->flux.cell_first[c + 1]; ++m) {
+        const int32_t c = modes->meets[e];
+        for (size_t m = c < 0 ? 0 : modes->flux.cell_first[c]; c >= 0 && m < modes->flux.cell_first[c + 1]; ++m) {
             const uint32_t other = modes->flux.order[m];
             sk_mode_add_product(modes->flux.values[other], modes->space.values[e],
                                 blocks[number[modes->flux.body[other]]]);
@@ -488,22 +486,29 @@ static selkie_code order_pairs(sk_poisson_solver *solver, selkie_error *error)
 
 /* --- Reading --- */
 
+/* The cells of W in which the cells of Z lie. `map` is that of W. */
+static selkie_code find_meets(sk_poisson_solver *solver, const int32_t *map, int threads, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->meets, &modes->meets_capacity, modes->space.count + 1,
+                      sizeof *modes->meets, "bodies", error));
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (size_t e = 0; e < modes->space.count; ++e)
+        modes->meets[e] = -map[modes->space.at[e]] - 1;
+    return SELKIE_OK;
+}
+
 /* Lists the cells of all bodies, with fewer rings where the factor would cost too much. */
-static selkie_code find_space(sk_poisson_solver *solver, int32_t *map, int32_t *local, selkie_error *error)
+static selkie_code find_space(sk_poisson_solver *solver, const int32_t *flux_map, int32_t *map, int threads,
+                              selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
     order_bodies(solver, (body_place *)(void *)modes->wanted);
     for (int rings = RINGS;; --rings) {
-        space->count = 0;
-        for (int b = 0; b < modes->body_count; ++b) {
-            const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
-            space->first[b] = space->count;
-            SK_TRY(SK_DIM(sk_modes_list_body)(solver, b, own * (size_t)(rings + 1) > MOST_ENTRIES ? 1 : rings, map,
-                                              local, error));
-        }
-        space->first[modes->body_count] = space->count;
-        SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver->memory, space, modes->cell_count, error));
+        SK_TRY(SK_DIM(sk_modes_list_bodies)(solver, rings, MOST_ENTRIES, threads, error));
+        SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, space, map, threads, error));
+        SK_TRY(find_meets(solver, flux_map, threads, error));
         SK_TRY(list_pairs(solver, modes->first_at, error));
         if (find_envelope(modes) < MOST_WORK || rings == 1)
             break;
@@ -605,37 +610,26 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
     if (!given || !given->body_count || !given->entry_count)
         return SELKIE_OK;
 
-    /* W, with z as a map of the cells and p as one of the cells of a body. */
-    const size_t cells = ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS;
-    int32_t *map = (int32_t *)(void *)solver->z, *local = (int32_t *)(void *)solver->p;
-    memset(map, 0, cells * sizeof *map);
-    memset(local, 0, cells * sizeof *local);
+    /* W and Z; z and p are maps of their cells. */
+    int32_t *flux_map = (int32_t *)(void *)solver->z, *map = (int32_t *)(void *)solver->p;
     SK_TRY(reserve(solver, given, error));
     modes->rank = given->rank;
     modes->response = given->response;
-    SK_TRY(SK_DIM(sk_modes_read_flux)(solver, given, map, error));
+    SK_TRY(SK_DIM(sk_modes_read_flux)(solver, given, error));
     if (!modes->flux.count)
         return SELKIE_OK;
+    SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, &modes->flux, flux_map, threads, error));
     modes->body_count = given->body_count;
-    SK_TRY(find_space(solver, map, local, error));
+    SK_TRY(find_space(solver, flux_map, map, threads, error));
     return fill(solver, threads, error);
 }
 
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
 {
-    for (int i = 0; i < 2; ++i) {
-        sk_mode_list *list = i ? &modes->space : &modes->flux;
-        sk_release(memory, list->cell);
-        sk_release(memory, list->body);
-        sk_release(memory, list->values);
-        sk_release(memory, list->by_cell);
-        sk_release(memory, list->at);
-        sk_release(memory, list->order);
-        sk_release(memory, list->cell_first);
-    }
+    SK_DIM(sk_modes_release_lists)(modes, memory);
     sk_release(memory, modes->memory.data);
     sk_release(memory, modes->thread_memory.data);
-    sk_release(memory, modes->cells);
+    sk_release(memory, modes->meets);
     sk_release(memory, modes->rows);
     sk_release(memory, modes->image);
     sk_release(memory, modes->pairs);

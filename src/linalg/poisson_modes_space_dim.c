@@ -8,28 +8,6 @@ enum { LOCAL_STEPS = 6, WIDE = SK_MODES_WIDE };
 
 /* --- Reading the cells --- */
 
-/* The row of A of an unknown of level 0. */
-static void read_cell(const sk_poisson_solver *solver, int block, int c, sk_mode_cell *cell)
-{
-    const sk_level *level = &solver->multigrid.level[0];
-    const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
-    const int split = sk_split_index(at[0], at[1], at[2]);
-    cell->at = (size_t)block * SK_BLOCK_CELLS + (size_t)split;
-    cell->diagonal = sk_excess_at(level, block, split);
-    for (int side = 0; side < SK_SIDES; ++side) {
-        const int axis = side / 2, upper = side & 1;
-        int next[3] = {at[0], at[1], at[2]}, other = block;
-        next[axis] += upper ? 1 : -1;
-        if (next[axis] < 0 || next[axis] >= SK_BLOCK_N)
-            other = level->neighbour[block][side];
-        next[axis] &= SK_BLOCK_MASK;
-        const int beside = sk_split_index(next[0], next[1], next[2]);
-        cell->beside[side] = (size_t)other * SK_BLOCK_CELLS + (size_t)beside;
-        cell->face[side] = upper ? sk_slot_array(level, other, axis)[beside] : sk_slot_array(level, block, axis)[split];
-        cell->diagonal += cell->face[side];
-    }
-}
-
 /* Natural index of a cell from its index in the split layout. */
 int SK_DIM(sk_modes_natural_index)(int split)
 {
@@ -38,16 +16,26 @@ int SK_DIM(sk_modes_natural_index)(int split)
     return i + SK_BLOCK_N * (j + SK_BLOCK_N * k);
 }
 
-/* The number of a cell, which is read at its first use. `map` has the numbers plus 1. Room must be reserved. */
-static int32_t number_of(sk_poisson_solver *solver, size_t at, int32_t *map)
+/* The row of A of an unknown of level 0, and the cells beside it. */
+static void read_cell(const sk_level *level, size_t at, sk_mode_row *row, size_t beside[SK_SIDES])
 {
-    sk_modes *modes = &solver->modes;
-    if (!map[at]) {
-        read_cell(solver, (int)(at / SK_BLOCK_CELLS), SK_DIM(sk_modes_natural_index)((int)(at % SK_BLOCK_CELLS)),
-                  &modes->cells[modes->cell_count++]);
-        map[at] = (int32_t)modes->cell_count;
+    const int block = (int)(at / SK_BLOCK_CELLS), split = (int)(at % SK_BLOCK_CELLS),
+              c = SK_DIM(sk_modes_natural_index)(split);
+    const int place[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
+    row->diagonal = sk_excess_at(level, block, split);
+    for (int side = 0; side < SK_SIDES; ++side) {
+        const int axis = side / 2, upper = side & 1;
+        int next[3] = {place[0], place[1], place[2]}, other = block;
+        next[axis] += upper ? 1 : -1;
+        if (next[axis] < 0 || next[axis] >= SK_BLOCK_N)
+            other = level->neighbour[block][side];
+        next[axis] &= SK_BLOCK_MASK;
+        const int there = sk_split_index(next[0], next[1], next[2]);
+        beside[side] = (size_t)other * SK_BLOCK_CELLS + (size_t)there;
+        row->face[side] = upper ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[split];
+        row->diagonal += row->face[side];
     }
-    return map[at] - 1;
+    row->inverse = 1.0f / row->diagonal;
 }
 
 static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t count, selkie_error *error)
@@ -61,40 +49,89 @@ static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t co
     return sk_reserve(memory, (void **)&list->order, &list->capacity[3], count, sizeof *list->order, what, error);
 }
 
-static selkie_code reserve_cells(sk_poisson_solver *solver, size_t more, selkie_error *error)
+/* What each thread finds in its range of cells. */
+typedef struct cell_range {
+    size_t first, last;      /* of `at` */
+    size_t cells, entries;   /* found there */
+    size_t next, next_entry; /* numbers to give */
+} cell_range;
+
+/* Counts the entries of the cells of a range. */
+static void count_cells(const sk_mode_list *list, int32_t *map, cell_range *range)
 {
-    sk_modes *modes = &solver->modes;
-    return sk_reserve(solver->memory, (void **)&modes->cells, &modes->cell_capacity, modes->cell_count + more,
-                      sizeof *modes->cells, "bodies", error);
+    memset(map + range->first, 0, (range->last - range->first) * sizeof *map);
+    range->cells = range->entries = 0;
+    for (size_t e = 0; e < list->count; ++e) {
+        const size_t at = list->at[e];
+        if (at < range->first || at >= range->last)
+            continue;
+        range->cells += map[at]++ == 0;
+        range->entries++;
+    }
 }
 
-/* The entries of a list by cell; those of a cell follow the bodies. Cells up to `cell_count` have entries. */
-selkie_code SK_DIM(sk_modes_order_by_cell)(sk_memory *memory, sk_mode_list *list, size_t cell_count,
+/* Numbers the cells of a range and places their entries. `map` changes from the counts to minus the numbers minus 1. */
+static void place_cells(sk_mode_list *list, int32_t *map, cell_range *range, size_t *cursor)
+{
+    for (size_t e = 0; e < list->count; ++e) {
+        const size_t at = list->at[e];
+        if (at < range->first || at >= range->last)
+            continue;
+        if (map[at] > 0) {
+            list->cell_at[range->next] = at;
+            list->cell_first[range->next] = cursor[range->next] = range->next_entry;
+            range->next_entry += (size_t)map[at];
+            map[at] = -(int32_t)++range->next;
+        }
+        const size_t number = (size_t)(-map[at]) - 1;
+        list->cell[e] = (int32_t)number;
+        list->order[cursor[number]++] = (uint32_t)e;
+    }
+}
+
+/* The entries of a list by cell; those of a cell follow the bodies. */
+selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_list *list, int32_t *map, int threads,
                                            selkie_error *error)
 {
-    list->cell_count = cell_count;
-    SK_TRY(sk_reserve(memory, (void **)&list->cell_first, &list->cell_first_capacity, cell_count + 2,
+    enum { MOST_RANGES = 64 };
+    const size_t blocks = (size_t)solver->multigrid.level[0].block_count + 1;
+    const int count = threads < MOST_RANGES ? threads : MOST_RANGES;
+    cell_range ranges[MOST_RANGES];
+    size_t cells = 0, entries = 0;
+    for (int t = 0; t < count; ++t)
+        ranges[t] = (cell_range){.first = blocks * (size_t)t / (size_t)count * SK_BLOCK_CELLS,
+                                 .last = blocks * (size_t)(t + 1) / (size_t)count * SK_BLOCK_CELLS};
+#pragma omp parallel for num_threads(count) schedule(static, 1) if (count > 1)
+    for (int t = 0; t < count; ++t)
+        count_cells(list, map, &ranges[t]);
+    for (int t = 0; t < count; ++t) {
+        ranges[t].next = cells;
+        ranges[t].next_entry = entries;
+        cells += ranges[t].cells;
+        entries += ranges[t].entries;
+    }
+    list->cell_count = cells;
+    SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_first, &list->cell_first_capacity, 2 * (cells + 2),
                       sizeof *list->cell_first, "bodies", error));
-    memset(list->cell_first, 0, (cell_count + 2) * sizeof *list->cell_first);
-    for (size_t e = 0; e < list->count; ++e)
-        list->cell_first[list->cell[e] + 2]++;
-    for (size_t c = 0; c < cell_count; ++c)
-        list->cell_first[c + 2] += list->cell_first[c + 1];
-    for (size_t e = 0; e < list->count; ++e)
-        list->order[list->cell_first[list->cell[e] + 1]++] = (uint32_t)e;
+    SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_at, &list->cell_at_capacity, cells + 1,
+                      sizeof *list->cell_at, "bodies", error));
+    size_t *cursor = list->cell_first + cells + 2;
+#pragma omp parallel for num_threads(count) schedule(static, 1) if (count > 1)
+    for (int t = 0; t < count; ++t)
+        place_cells(list, map, &ranges[t], cursor);
+    list->cell_first[cells] = entries;
     return SELKIE_OK;
 }
 
 /* W in the order of the bodies, from entries in the order of the cells. */
-selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, int32_t *map,
-                                       selkie_error *error)
+selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     const sk_level *level = &solver->multigrid.level[0];
     sk_mode_list *flux = &modes->flux;
     const size_t bodies = (size_t)given->body_count;
     memset(flux->first, 0, (bodies + 2) * sizeof *flux->first);
-    modes->cell_count = flux->count = 0;
+    flux->count = 0;
 
     /* Two passes: count the entries of each body, then write them. */
     for (int pass = 0; pass < 2; ++pass) {
@@ -111,7 +148,6 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
                 continue;
             }
             const size_t to = flux->first[entry->body + 1]++;
-            flux->cell[to] = number_of(solver, (size_t)block * SK_BLOCK_CELLS + (size_t)split, map);
             flux->body[to] = entry->body;
             flux->at[to] = (size_t)block * SK_BLOCK_CELLS + (size_t)split;
             for (int k = 0; k < WIDE; ++k)
@@ -122,70 +158,210 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
         for (size_t b = 0; b < bodies; ++b)
             flux->first[b + 2] += flux->first[b + 1];
         SK_TRY(reserve_list(solver->memory, flux, flux->count + 1, error));
-        SK_TRY(reserve_cells(solver, flux->count + 1, error));
     }
-    return SK_DIM(sk_modes_order_by_cell)(solver->memory, flux, modes->cell_count, error);
+    return SELKIE_OK;
 }
 
-/* --- Z --- */
+/* --- The cells of Z --- */
 
-/* Lists the cells of a body: those of W, then ring by ring. `local` has the places of the cells in the list of this
- * body, plus 1, and is 0 again at the end. */
-selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int rings, int32_t *map, int32_t *local,
-                                       selkie_error *error)
+/* Room for the cells of a part. Threads take turns: the memory of the solver counts its bytes. */
+static selkie_code reserve_part(sk_memory *memory, sk_mode_part *part, size_t count, size_t table, selkie_error *error)
+{
+    selkie_code code = SELKIE_OK;
+    if (count <= part->at_capacity && count <= part->row_capacity && table <= part->table_capacity)
+        return SELKIE_OK;
+#pragma omp critical(sk_modes_reserve)
+    {
+        code = sk_reserve(memory, (void **)&part->at, &part->at_capacity, count, sizeof *part->at, "bodies", error);
+        if (code == SELKIE_OK)
+            code = sk_reserve(memory, (void **)&part->rows, &part->row_capacity, count, sizeof *part->rows, "bodies",
+                              error);
+        if (code == SELKIE_OK)
+            code = sk_reserve(memory, (void **)&part->table, &part->table_capacity, table, sizeof *part->table,
+                              "bodies", error);
+    }
+    return code;
+}
+
+/* The place of a cell in the list plus 1, or where it is to be written. */
+static inline uint32_t *slot_of(const sk_mode_part *part, size_t first, size_t at)
+{
+    if (part->dense)
+        return &part->dense[at];
+    const size_t mask = part->table_size - 1;
+    size_t slot = (at * (size_t)2654435769u >> 8) & mask;
+    while (part->table[slot] && part->at[first + part->table[slot] - 1] != at)
+        slot = (slot + 1) & mask;
+    return &part->table[slot];
+}
+
+/* A table that is at most half full with `cells`, with the cells from `first` on in it. */
+static selkie_code size_table(sk_memory *memory, sk_mode_part *part, size_t first, size_t cells, selkie_error *error)
+{
+    size_t size = part->table_size < 64 ? 64 : part->table_size;
+    if (part->dense)
+        return SELKIE_OK;
+    while (size < 2 * cells)
+        size *= 2;
+    if (size == part->table_size && part->count > first)
+        return SELKIE_OK;
+    SK_TRY(reserve_part(memory, part, part->count, size, error));
+    memset(part->table, 0, size * sizeof *part->table);
+    part->table_size = size;
+    for (size_t e = first; e < part->count; ++e)
+        *slot_of(part, first, part->at[e]) = (uint32_t)(e - first) + 1;
+    return SELKIE_OK;
+}
+
+/* Lists the cells of a body: those of W, then ring by ring, and their rows. */
+static selkie_code list_body(sk_poisson_solver *solver, int body, int rings, sk_mode_part *part, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    const sk_level *level = &solver->multigrid.level[0];
+    const size_t first = part->count, own = modes->flux.first[body + 1] - modes->flux.first[body];
+    part->table_size = 0;
+    SK_TRY(reserve_part(solver->memory, part, first + own + 1, 0, error));
+    SK_TRY(size_table(solver->memory, part, first, own * (size_t)(rings + 2), error));
+    for (size_t n = 0; n < own; ++n) {
+        part->at[part->count++] = modes->flux.at[modes->flux.first[body] + n];
+        *slot_of(part, first, part->at[part->count - 1]) = (uint32_t)n + 1;
+    }
+
+    /* The neighbours of a ring are the next one. The last ring adds none. */
+    size_t begin = first;
+    modes->rings[body].count = rings;
+    for (int ring = 0; ring <= rings; ++ring) {
+        const size_t end = part->count, most = ring < rings ? (end - begin) * SK_SIDES : 0;
+        modes->rings[body].end[ring] = end - first;
+        SK_TRY(reserve_part(solver->memory, part, end + most + 1, 0, error));
+        SK_TRY(size_table(solver->memory, part, first, end - first + most, error));
+        for (size_t e = begin; e < end; ++e) {
+            size_t beside[SK_SIDES];
+            sk_mode_row *row = &part->rows[e];
+            read_cell(level, part->at[e], row, beside);
+            for (int side = 0; side < SK_SIDES; ++side) {
+                row->beside[side] = -1;
+                if (!(row->face[side] > 0.0f))
+                    continue;
+                uint32_t *place = slot_of(part, first, beside[side]);
+                if (!*place && ring < rings) {
+                    part->at[part->count++] = beside[side];
+                    *place = (uint32_t)(part->count - first);
+                }
+                row->beside[side] = (int32_t)*place - 1;
+            }
+        }
+        begin = end;
+    }
+
+    /* Cells outside the list are the last place, of zeros. */
+    for (size_t e = first; part->dense && e < part->count; ++e)
+        part->dense[part->at[e]] = 0;
+    for (size_t e = first; e < part->count; ++e)
+        for (int side = 0; side < SK_SIDES; ++side)
+            if (part->rows[e].beside[side] < 0)
+                part->rows[e].beside[side] = (int32_t)(part->count - first);
+    return SELKIE_OK;
+}
+
+/* The first body of a part: about the same number of entries of W in each. */
+static int part_of(const sk_modes *modes, int part, int parts)
+{
+    const size_t goal = modes->flux.count * (size_t)part / (size_t)parts;
+    int body = 0;
+    while (body < modes->body_count && modes->flux.first[body] < goal)
+        body++;
+    return part == parts ? modes->body_count : body;
+}
+
+/* Copies the lists of a part behind those of the parts before. */
+static void take_part(sk_modes *modes, const sk_mode_part *part, int first_body, int last_body)
+{
+    sk_mode_list *space = &modes->space;
+    if (first_body >= last_body)
+        return;
+    const size_t to = space->first[first_body];
+    memcpy(space->at + to, part->at, part->count * sizeof *part->at);
+    memcpy(modes->rows + to, part->rows, part->count * sizeof *part->rows);
+    for (int b = first_body; b < last_body; ++b)
+        for (size_t e = space->first[b]; e < space->first[b + 1]; ++e)
+            space->body[e] = b;
+}
+
+selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, size_t most_entries, int threads,
+                                         selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
-    const size_t first = space->count, own = modes->flux.first[body + 1] - modes->flux.first[body];
-    SK_TRY(reserve_list(solver->memory, space, first + own + 1, error));
-    for (size_t n = 0; n < own; ++n) {
-        const int32_t cell = modes->flux.cell[modes->flux.first[body] + n];
-        local[modes->cells[cell].at] = (int32_t)n + 1;
-        space->cell[space->count++] = cell;
-    }
-
-    /* The neighbours of a ring are the next one. */
-    size_t begin = first;
-    modes->rings[body].count = rings;
-    for (int ring = 0; ring < rings; ++ring) {
-        const size_t end = space->count, most = (end - begin) * SK_SIDES;
-        modes->rings[body].end[ring] = end - first;
-        SK_TRY(reserve_list(solver->memory, space, end + most + 1, error));
-        SK_TRY(reserve_cells(solver, most + 1, error));
-        for (size_t e = begin; e < end; ++e)
-            for (int side = 0; side < SK_SIDES; ++side) {
-                const sk_mode_cell *cell = &modes->cells[space->cell[e]];
-                const size_t other = cell->beside[side];
-                if (!(cell->face[side] > 0.0f) || local[other])
-                    continue;
-                space->cell[space->count] = number_of(solver, other, map);
-                local[other] = (int32_t)(++space->count - first);
-            }
-        begin = end;
-    }
-    modes->rings[body].end[rings] = space->count - first;
-
-    /* Places of the neighbours; cells outside the list are the last place, of zeros. */
-    const int32_t none = (int32_t)(space->count - first);
-    SK_TRY(sk_reserve(solver->memory, (void **)&modes->rows, &modes->row_capacity, space->count + 1,
-                      sizeof *modes->rows, "bodies", error));
-    for (size_t e = first; e < space->count; ++e) {
-        const sk_mode_cell *cell = &modes->cells[space->cell[e]];
-        space->body[e] = body;
-        space->at[e] = cell->at;
-        sk_mode_row *row = &modes->rows[e];
-        row->diagonal = cell->diagonal;
-        row->inverse = 1.0f / cell->diagonal;
-        for (int side = 0; side < SK_SIDES; ++side) {
-            const int32_t place = cell->face[side] > 0.0f ? local[cell->beside[side]] : 0;
-            row->beside[side] = place ? place - 1 : none;
-            row->face[side] = cell->face[side];
+    const size_t before = modes->part_capacity,
+                 cells = ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS;
+    enum { FREE_FIELDS = 3 }; /* of the solver, until the solve begins */
+    float *const fields[FREE_FIELDS] = {solver->r, solver->high, solver->low};
+    selkie_code result = SELKIE_OK;
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->parts, &modes->part_capacity, (size_t)threads,
+                      sizeof *modes->parts, "bodies", error));
+    for (size_t t = before; t < modes->part_capacity; ++t)
+        modes->parts[t] = (sk_mode_part){0};
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+    for (int t = 0; t < threads; ++t) {
+        selkie_code code = SELKIE_OK;
+        selkie_error own_error = {0};
+        modes->parts[t].count = 0;
+        modes->parts[t].dense = t < FREE_FIELDS ? (uint32_t *)(void *)fields[t] : NULL;
+        if (modes->parts[t].dense)
+            memset(modes->parts[t].dense, 0, cells * sizeof(uint32_t));
+        for (int b = part_of(modes, t, threads); b < part_of(modes, t + 1, threads) && code == SELKIE_OK; ++b) {
+            const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
+            code = list_body(solver, b, own * (size_t)(rings + 1) > most_entries ? 1 : rings, &modes->parts[t],
+                             &own_error);
+        }
+        if (code == SELKIE_OK)
+            continue;
+#pragma omp critical(sk_modes_reserve)
+        {
+            result = code;
+            *error = own_error;
         }
     }
-    for (size_t e = first; e < space->count; ++e)
-        local[modes->cells[space->cell[e]].at] = 0;
+    if (result != SELKIE_OK)
+        return result;
+
+    /* All lists in the order of the bodies. */
+    space->first[0] = 0;
+    for (int b = 0; b < modes->body_count; ++b)
+        space->first[b + 1] = space->first[b] + modes->rings[b].end[modes->rings[b].count];
+    space->count = space->first[modes->body_count];
+    SK_TRY(reserve_list(solver->memory, space, space->count + 1, error));
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->rows, &modes->row_capacity, space->count + 1,
+                      sizeof *modes->rows, "bodies", error));
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+    for (int t = 0; t < threads; ++t)
+        take_part(modes, &modes->parts[t], part_of(modes, t, threads), part_of(modes, t + 1, threads));
     return SELKIE_OK;
 }
+
+void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory)
+{
+    for (int i = 0; i < 2; ++i) {
+        sk_mode_list *list = i ? &modes->space : &modes->flux;
+        sk_release(memory, list->cell);
+        sk_release(memory, list->body);
+        sk_release(memory, list->values);
+        sk_release(memory, list->by_cell);
+        sk_release(memory, list->at);
+        sk_release(memory, list->order);
+        sk_release(memory, list->cell_first);
+        sk_release(memory, list->cell_at);
+    }
+    for (size_t t = 0; t < modes->part_capacity; ++t) {
+        sk_release(memory, modes->parts[t].at);
+        sk_release(memory, modes->parts[t].rows);
+        sk_release(memory, modes->parts[t].table);
+    }
+    sk_release(memory, modes->parts);
+}
+
+/* --- Z --- */
 
 /* The vectors of a solve for the modes of one body, by the places of its list. */
 typedef struct local_solve {

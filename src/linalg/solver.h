@@ -74,19 +74,11 @@ struct sk_poisson_operations {
     int (*write)(const float *high, const float *low, float unscale, float *target);
 };
 
-/* A cell near a rigid body: its row of A. */
-typedef struct sk_mode_cell {
-    size_t at; /* in the fields of level 0 */
-    size_t beside[2 * SELKIE_DIM];
-    float face[2 * SELKIE_DIM]; /* coefficients of its faces */
-    float diagonal;
-} sk_mode_cell;
-
-/* The same in the list of a body: rows of A in a row of memory. */
+/* A cell near a rigid body, in the list of the body: its row of A. */
 typedef struct sk_mode_row {
     int32_t beside[2 * SELKIE_DIM]; /* places of the neighbours in the list; the last place, of zeros, if not there */
-    float face[2 * SELKIE_DIM];
-    float diagonal, inverse; /* the diagonal, and 1 over it */
+    float face[2 * SELKIE_DIM];     /* coefficients of its faces */
+    float diagonal, inverse;        /* the diagonal, and 1 over it */
 } sk_mode_row;
 
 enum { SK_MODES_RINGS = 4 };
@@ -101,9 +93,20 @@ typedef struct sk_mode_list {
     size_t *first;                   /* [bodies + 1] */
     size_t cell_count;
     size_t *cell_first; /* [cell_count + 1] into order */
+    size_t *cell_at;    /* [cell_count] of the cell in the fields of level 0 */
     uint32_t *order;    /* [count] the entries by cell */
-    size_t capacity[6], cell_first_capacity;
+    size_t capacity[6], cell_first_capacity, cell_at_capacity;
 } sk_mode_list;
+
+/* The cells of some bodies that one thread lists. */
+typedef struct sk_mode_part {
+    size_t count, at_capacity, row_capacity;
+    size_t *at;
+    sk_mode_row *rows;
+    uint32_t *dense; /* places of the body's cells plus 1, by cell; NULL = by a hash of `at` in the table */
+    uint32_t *table;
+    size_t table_size, table_capacity;
+} sk_mode_part;
 
 /* Entries of a body up to each ring of cells around it. */
 typedef struct sk_mode_rings {
@@ -121,9 +124,9 @@ typedef struct sk_mode_pair {
 typedef struct sk_modes {
     int body_count, rank; /* body_count 0 = none */
     const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES];
-    size_t cell_count, cell_capacity;
-    sk_mode_cell *cells;             /* those of W come first */
     sk_mode_list flux, space;        /* W, and the deflated space Z */
+    int32_t *meets;                  /* [space.count] the cell of W in its list; -1 = no body moves it */
+    sk_mode_part *parts;             /* [threads] */
     float (*image)[SK_MODES_WIDE];   /* [space.count] A Z */
     sk_mode_row *rows;               /* [space.count] */
     float (*rounded)[SK_MODES_WIDE]; /* [bodies] velocities of the modes */
@@ -135,7 +138,8 @@ typedef struct sk_modes {
     int32_t *first_at, *least_at;  /* [bodies] first place that a body's rows reach; scratch */
     size_t *row_first, *row_start; /* [rows] first column, and place in the factor */
     double *factor, *sums, *moved, *wanted, *residual, *ordered; /* [rows] but for the factor */
-    size_t image_capacity, row_capacity, pair_capacity, by_mover_capacity, factor_capacity;
+    size_t image_capacity, row_capacity, pair_capacity, by_mover_capacity, factor_capacity, meets_capacity;
+    size_t part_capacity;
     sk_scratch memory, thread_memory;
 } sk_modes;
 
@@ -180,16 +184,16 @@ void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float
 double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z);
 
 /* --- poisson_modes_space_dim.c: the cells of the bodies --- */
-/* W in the order of the bodies, from entries in the order of the cells. `map` gets the numbers of the cells, plus 1. */
-selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, int32_t *map,
-                                       selkie_error *error);
-/* Lists the cells of a body: those of W, then some rings around them. `local` has the places of the cells in the
- * list of this body, plus 1, and is 0 again at the end. */
-selkie_code SK_DIM(sk_modes_list_body)(sk_poisson_solver *solver, int body, int rings, int32_t *map, int32_t *local,
-                                       selkie_error *error);
-/* The entries of a list by cell; those of a cell follow the bodies. Cells up to `cell_count` have entries. */
-selkie_code SK_DIM(sk_modes_order_by_cell)(sk_memory *memory, sk_mode_list *list, size_t cell_count,
+/* W in the order of the bodies, from entries in the order of the cells. */
+selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error);
+/* Lists the cells of all bodies: those of W, then some rings around them, fewer around bodies of many entries. */
+selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, size_t most_entries, int threads,
+                                         selkie_error *error);
+/* The entries of a list by cell; those of a cell follow the bodies. `map` has room for all cells and gets minus the
+ * number of each cell, minus 1, or 0. */
+selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_list *list, int32_t *map, int threads,
                                            selkie_error *error);
+void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory);
 /* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 3 (entries + 1) vectors. */
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE]);
 /* Natural index of a cell from its index in the split layout. */
