@@ -567,9 +567,27 @@ double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, 
     return distance;
 }
 
+/* A sphere needs its centre alone, and the loop has lanes. */
+static void sphere_distances(const sk_shape *shape, const sk_pose *pose_or_null, size_t count, const double *points_xyz,
+                             double *distances)
+{
+    double centre[3] = {shape->center[0], shape->center[1], shape->center[2]};
+    if (pose_or_null)
+        sk_pose_to_world(pose_or_null, shape->center, centre);
+    for (size_t i = 0; i < count; i++) {
+        const double *x = points_xyz + 3 * i;
+        const double offset[3] = {x[0] - centre[0], x[1] - centre[1], shape->dimension == 3 ? x[2] - centre[2] : 0.0};
+        distances[i] = sk_sphere_distance(shape->radius, offset, NULL);
+    }
+}
+
 void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size_t count, const double *points_xyz,
                         double *distances)
 {
+    if (shape->kind == SELKIE_SHAPE_SPHERE) {
+        sphere_distances(shape, pose_or_null, count, points_xyz, distances);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         distances[i] = sk_obstacle_distance(shape, pose_or_null, points_xyz + 3 * i, NULL);
 }

@@ -142,6 +142,13 @@ static void come_nearer(sk_solids *solids, const sk_obstacle *body, size_t at, f
         solids->friction[at] = 0.0f;
 }
 
+/* Distance of x to an interval; written out, since compilers call fmax as a function. */
+static double beyond(double low, double high, double x)
+{
+    const double below = low - x, above = x - high, out = below > above ? below : above;
+    return out > 0.0 ? out : 0.0;
+}
+
 /* Distances of the centres of a row of cells, and the surface nearest to each. */
 static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const body_work *work, int j, int k)
 {
@@ -151,14 +158,14 @@ static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const
     int exact[2] = {SK_BLOCK_N, 0};
     for (int d = 0; d < SELKIE_DIM; d++) {
         first[d] = work->corner[d] + (at[d] + 0.5) * h;
-        const double out = fmax(0.0, fmax(body->low[d] - first[d], first[d] - body->high[d]));
+        const double out = beyond(body->low[d], body->high[d], first[d]);
         across2 += d ? out * out : 0.0;
     }
 
     /* Far cells take the distance to the bounds. */
     const size_t row = work->slot * SK_BLOCK_CELLS + (size_t)(SK_BLOCK_N * (j + SK_BLOCK_N * k));
     for (int i = 0; i < SK_BLOCK_N; i++) {
-        const double x = first[0] + i * h, out = fmax(0.0, fmax(body->low[0] - x, x - body->high[0]));
+        const double out = beyond(body->low[0], body->high[0], first[0] + i * h);
         out2[i] = across2 + out * out;
     }
     for (int i = 0; i < SK_BLOCK_N; i++) {

@@ -137,8 +137,10 @@ static float open_cube(float mean, const float slope[3])
         sum += fabs((double)slope[axis]);
     if (sum == 0.0)
         return mean > 0.0f ? 1.0f : 0.0f;
-    for (int axis = 0; axis < 3; axis++)
-        m[axis] = fmax(fabs((double)slope[axis]) / sum, 1e-4);
+    for (int axis = 0; axis < 3; axis++) {
+        const double share = fabs((double)slope[axis]) / sum;
+        m[axis] = share > 1e-4 ? share : 1e-4;
+    }
     double total = m[0] + m[1] + m[2], level = 0.5 * total + (double)mean / sum, volume = 0.0;
     /* Sum over the corners of the cube, with alternating signs. */
     for (int corner = 0; corner < 8; corner++) {

@@ -20,6 +20,17 @@ SK_KERNEL int sk_sweep_lowest_bit(uint64_t bits)
 #endif
 }
 
+/* As fmax and fmin, which compilers may call as functions. */
+SK_KERNEL double sk_sweep_most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+SK_KERNEL double sk_sweep_least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* Stops and slides of one path. Corners between three surfaces need three; more are needed in wedges. */
 enum { SWEEP_ATTEMPTS = 8 };
 
@@ -71,7 +82,8 @@ SK_KERNEL int may_meet(const sk_solids *solids, const sk_obstacle *obstacle, con
 {
     const double margin = 4.0 * SK_SWEEP_GAP * solids->cell_size;
     for (int d = 0; d < solids->dimension; d++)
-        if (fmax(a[d], b[d]) < obstacle->swept_low[d] - margin || fmin(a[d], b[d]) > obstacle->swept_high[d] + margin)
+        if (sk_sweep_most(a[d], b[d]) < obstacle->swept_low[d] - margin ||
+            sk_sweep_least(a[d], b[d]) > obstacle->swept_high[d] + margin)
             return 0;
     return 1;
 }
@@ -108,8 +120,8 @@ SK_KERNEL near_obstacles find_near(const sk_solids *solids, const double from[3]
         length2 += (to[d] - from[d]) * (to[d] - from[d]);
     const double reach = sqrt(length2) + ((double)solids->motion + 1.0) * h;
     for (int d = 0; d < solids->dimension; d++) {
-        low[d] = fmin(from[d], to[d]) - reach;
-        high[d] = fmax(from[d], to[d]) + reach;
+        low[d] = sk_sweep_least(from[d], to[d]) - reach;
+        high[d] = sk_sweep_most(from[d], to[d]) + reach;
     }
     for (size_t word = 0; word < solids->bin_words; word++)
         for (uint64_t left = obstacles_in(solids, low, high, word); left; left &= left - 1) {
@@ -158,7 +170,7 @@ SK_KERNEL void meet_obstacle(const sk_solids *solids, const sk_obstacle *obstacl
     /* Back along the path until the surface is a gap away. */
     for (int d = 0; d < solids->dimension; d++)
         into -= hit.normal[d] * (b[d] - a[d]) / length;
-    const double stop = fmax(0.0, hit.at * (length + gap) - gap / fmax(into, 1e-9));
+    const double stop = sk_sweep_most(0.0, hit.at * (length + gap) - gap / sk_sweep_most(into, 1e-9));
     if (stop >= length || (first->obstacle && stop / length >= first->at))
         return;
     first->obstacle = obstacle;
@@ -170,14 +182,20 @@ SK_KERNEL void meet_obstacle(const sk_solids *solids, const sk_obstacle *obstacl
     }
 }
 
-/* Can the segment meet any of them? Most particles near an obstacle do not. */
-SK_KERNEL int may_meet_any(const sk_solids *solids, const near_obstacles *near, const double from[3],
-                           const double to[3])
+/* Can the segment meet any obstacle? Most particles near one do not, and need no list. */
+SK_KERNEL int may_meet_any(const sk_solids *solids, const double from[3], const double to[3])
 {
-    int any = 0;
-    for (int n = 0; n < near_count(solids, near) && !any; n++)
-        any = may_meet(solids, near_obstacle(solids, near, n), from, to);
-    return any;
+    const double margin = 4.0 * SK_SWEEP_GAP * solids->cell_size;
+    double low[3], high[3];
+    for (int d = 0; d < solids->dimension; d++) {
+        low[d] = sk_sweep_least(from[d], to[d]) - margin;
+        high[d] = sk_sweep_most(from[d], to[d]) + margin;
+    }
+    for (size_t word = 0; word < solids->bin_words; word++)
+        for (uint64_t left = obstacles_in(solids, low, high, word); left; left &= left - 1)
+            if (may_meet(solids, &solids->obstacles[(int)(64 * word) + sk_sweep_lowest_bit(left)], from, to))
+                return 1;
+    return 0;
 }
 
 SK_KERNEL contact first_contact(const sk_solids *solids, const near_obstacles *near, const way_point *from,
@@ -194,7 +212,7 @@ SK_KERNEL contact first_contact(const sk_solids *solids, const near_obstacles *n
 SK_KERNEL void clamp_to_bounds(const sk_solids *solids, const sk_swept_path *path, double x[3])
 {
     for (int d = 0; d < solids->dimension; d++)
-        x[d] = fmin(fmax(x[d], (double)path->low[d]), (double)path->high[d]);
+        x[d] = sk_sweep_least(sk_sweep_most(x[d], (double)path->low[d]), (double)path->high[d]);
 }
 
 SK_KERNEL void note_touch(const sk_solids *solids, const sk_obstacle *obstacle, double share, const double normal[3],
@@ -229,7 +247,8 @@ SK_KERNEL int follow(const sk_solids *solids, const near_obstacles *near, const 
 
         /* Slide: the rest of the path without its part into the surface; none at last. */
         for (int d = 0; d < 3; d++)
-            target[d] = met.stop[d] + (attempt < SWEEP_ATTEMPTS ? met.rest[d] - fmin(into, 0.0) * met.normal[d] : 0.0);
+            target[d] = met.stop[d] +
+                        (attempt < SWEEP_ATTEMPTS ? met.rest[d] - sk_sweep_least(into, 0.0) * met.normal[d] : 0.0);
         to_world(met.obstacle, end->share, 0, target, end->x);
         clamp_to_bounds(solids, path, end->x);
         if (attempt >= SWEEP_ATTEMPTS)
@@ -285,9 +304,9 @@ SK_KERNEL int sk_sweep_path(const sk_solids *solids, sk_swept_path *path, sk_tou
     way_point end = {{path->to[0], path->to[1], path->to[2]}, path->end};
     const double from[3] = {path->from[0], path->from[1], path->from[2]};
     touch->obstacle = -1;
-    const near_obstacles near = find_near(solids, from, end.x);
-    if (!may_meet_any(solids, &near, from, end.x))
+    if (!may_meet_any(solids, from, end.x))
         return 0;
+    const near_obstacles near = find_near(solids, from, end.x);
     const int touched = follow(solids, &near, path, &end, touch) | settle(solids, &near, path, &end, touch);
     for (int d = 0; touched && d < solids->dimension; d++)
         path->to[d] = (float)end.x[d];

@@ -329,18 +329,35 @@ SK_VECTOR fw cells_off_centre(const advect_frame *frame, const fw x[3])
     return fw_sqrt(sum);
 }
 
+/* sk_sweep_is_place_clear() for a batch: lanes whose paths no surface can meet. */
+SK_VECTOR iw lanes_clear(const sk_solids *solids, iw cells, fw off, const path_part *part)
+{
+    const size_t slot = (size_t)solids->block_slot[part->block];
+    const float *row = solids->distance + slot * SK_BLOCK_CELLS;
+    float sampled[SK_WIDE];
+    int32_t at[SK_WIDE];
+    fw distance = fw_splat(SK_SWEEP_SAMPLED);
+    memcpy(at, &cells, sizeof at);
+    if (!solids->plain[slot]) {
+        for (int l = 0; l < SK_WIDE; l++)
+            sampled[l] = row[at[l] < 0 ? 0 : at[l]];
+        memcpy(&distance, sampled, sizeof distance);
+    }
+    const fw least = part->travelled + solids->motion + (solids->exact[slot] ? 0.02f : 0.53f);
+    return (cells >= 0) & (fw_abs(distance) - off > least) & (least < SK_SWEEP_SAMPLED);
+}
+
 /* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
  * unknown) are those at the beginning of the step, where the lanes are `off` cells from the centres. */
 static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, fw off, int lanes, iw left,
                                                   const path_part *part, fw x[3], batch_ends *end)
 {
     const sk_solids *solids = &frame->step->solids;
-    for (int l = 0; l < lanes; l++) {
+    const iw wanted = ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, part);
+    for (unsigned some = iw_bits(wanted & iw_first(lanes)); some; some &= some - 1) {
+        const int l = __builtin_ctz(some);
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         sk_touch touch;
-        if (end->gone[l] || !(part->remaining[l] > part->after[l]) ||
-            (cells[l] >= 0 && sk_sweep_is_place_clear(solids, part->block, cells[l], off[l], part->travelled[l])))
-            continue;
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l], start[d] = part->from[d][l];
         if (!sweep_particle(frame, start, at, 1.0 - part->remaining[l] / frame->dt, 1.0 - part->after[l] / frame->dt,
