@@ -525,10 +525,26 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
             if (given.around[c])
                 right -= given_beside(system, level, block, at, a, number);
             v->right[number] = v->r[number] = right;
-            /* Faces without mass start at rest. A droplet of few particles has rows with nearly nothing but each other,
-             * whose common motion leaves no residual to speak of: a start from the last velocity would go from step to
-             * step and grow. */
+            /* Faces without mass have no velocity yet: see start_massless(). */
             v->x[number] = mass > 0.0f && start == start ? (double)start : 0.0;
+        }
+}
+
+/* Faces without mass follow the stress of the faces beside them, in a few sweeps over their rows. They do not start
+ * from their last velocity: a droplet of few particles has rows with nearly nothing but each other, whose common motion
+ * leaves no residual to speak of. It would go from step to step and grow. */
+static void start_massless(const sk_stress_level *level, const vectors *v)
+{
+    enum { SWEEPS = 4 };
+    const int32_t rows = level->colour[SK_STRESS_COLOURS - 1].own_last;
+    for (int pass = 0; pass < SWEEPS; pass++)
+        for (int32_t m = 0; m < rows; m++) {
+            const int32_t n = pass % 2 ? rows - 1 - m : m, i = level->own_row[n];
+            const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+            if (level->own_mass[n] > 0.0f)
+                continue;
+            const double sum = double_sum(level->coefficient + entry, level->own_column + entry, v->x);
+            v->x[i] = (v->right[i] - sum) / (double)level->diagonal[i];
         }
 }
 
@@ -655,6 +671,7 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < system->block_count; b++)
         load_block(system, level, b, &v);
+    start_massless(level, &v);
     for (int pass = 0; pass < passes; pass++) {
         if (pass > 0) {
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)

@@ -454,6 +454,7 @@ static void make_own_row(const sk_stress_level *level, const weight_tiles *weigh
     gather_weights(weights, mass, place, a, &w);
     level->diagonal[row] = sk_stress_row(&w, level->coefficient + (size_t)own * SK_STRESS_NEIGHBOURS);
     level->inverse[row] = 1.0f / level->diagonal[row];
+    level->own_mass[own] = mass;
     for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
         level->own_column[(size_t)own * SK_STRESS_NEIGHBOURS + (size_t)m] = neighbour_number(numbers, place, a, m);
 }
@@ -509,6 +510,7 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
     SK_STRESS_TAKE(options->arena, level->column, singles * SK_STRESS_NEIGHBOURS);
     SK_STRESS_TAKE(options->arena, level->own_column, own * SK_STRESS_NEIGHBOURS);
     SK_STRESS_TAKE(options->arena, level->coefficient, own * SK_STRESS_NEIGHBOURS);
+    SK_STRESS_TAKE(options->arena, level->own_mass, own);
     SK_STRESS_TAKE(options->arena, level->inverse, count);
     SK_STRESS_TAKE(options->arena, level->diagonal, count);
     SK_STRESS_TAKE(options->arena, level->x, count + 2);

@@ -58,6 +58,7 @@ typedef struct sk_stress_level {
     int32_t *own_row;          /* [uneven rows] their numbers */
     int32_t *own_column;       /* [uneven rows][SK_STRESS_NEIGHBOURS] */
     float *coefficient;        /* [uneven rows][SK_STRESS_NEIGHBOURS] */
+    float *own_mass;           /* [uneven rows] */
     float *inverse, *diagonal; /* [count] */
     float *x, *b, *residual;   /* [count + 1]; x has a value before the first, too */
 
