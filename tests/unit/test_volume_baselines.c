@@ -186,23 +186,30 @@ static double distance_of(const sk_particle *a, const sk_particle *b, double awa
     return sqrt(squared);
 }
 
+/* What a pair at this distance over the radius counts. */
+static double weight_of_pair(double distance)
+{
+    return fmax(fmin(1.0 + 16.0 * (1.0 - distance), 1.0), 0.0);
+}
+
 /* The same laws, pair by pair in double; far from walls. */
 static void push_all_pairs(const step_case *c, double radius, double (*moved)[3])
 {
     const sk_particles *particles = &c->step->particles;
     int64_t n = particles->count;
-    int *pairs = calloc((size_t)n, sizeof *pairs);
+    double *pairs = calloc((size_t)n, sizeof *pairs);
     double away[3];
     memset(moved, 0, (size_t)n * sizeof *moved);
     for (int64_t a = 0; a < n; a++)
         for (int64_t b = 0; b < n; b++)
-            pairs[a] += a != b && distance_of(&particles->records[a], &particles->records[b], away) < radius;
+            if (a != b) /* a pair counts less and less over a sixteenth beyond the radius */
+                pairs[a] += weight_of_pair(distance_of(&particles->records[a], &particles->records[b], away) / radius);
     for (int64_t a = 0; a < n; a++)
         for (int64_t b = 0; b < n; b++) {
             double r = distance_of(&particles->records[a], &particles->records[b], away);
             if (a == b || r >= radius)
                 continue;
-            double push = 0.5 * (radius - r) / (pairs[a] > pairs[b] ? pairs[a] : pairs[b]);
+            double push = 0.5 * (radius - r) / fmax(fmax(pairs[a], pairs[b]), 1.0);
             if (c->scene.volume == SELKIE_VOLUME_ANDO)
                 push = c->scene.ando.stiffness * c->step->dt * radius * (1.0 - r * r / (radius * radius));
             for (int d = 0; d < 3; d++)
