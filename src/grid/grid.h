@@ -246,8 +246,13 @@ selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads,
 selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 
 /* The same sort with the same bits, fast if most particles are still in their block of the last sort. Each block sorts
- * its own particles, and only migrating particles are moved between blocks. Falls back on the full sort otherwise. */
+ * its own particles, and only migrating particles are moved between blocks. New particles may follow behind those of
+ * the last sort. Falls back on the full sort otherwise. */
 selkie_code sk_grid_sort_again_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_again_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
+
+/* Lists a dead particle of a block, so that such a sort drops it. The lists of migrating particles must be known. */
+void sk_grid_drop_listed_2d(sk_grid *grid, int block, uint32_t particle);
+void sk_grid_drop_listed_3d(sk_grid *grid, int block, uint32_t particle);
 
 #endif

@@ -101,7 +101,7 @@ SK_KERNEL void sk_splash_choose_frame(const sk_splash_cells *cells, const sk_spl
             float sum = 0.0f;
             for (int x = -reach; x <= reach; x++) {
                 const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
-                const float wet = fill > 0.0f ? (fill < 1.0f ? fill : 1.0f) : 0.0f;
+                const float most = fill < 1.0f ? fill : 1.0f, wet = most > 0.0f ? most : 0.0f;
                 slope[0] += (float)x * wet;
                 sum += wet;
             }
@@ -133,24 +133,29 @@ SK_KERNEL int sk_splash_cell_features(const sk_splash_cells *cells, const sk_spl
     const int reach = options->reach, inner = options->velocity_reach, dimension = cells->dimension;
     const int planes = dimension == 3 ? reach : 0;
     int step[3] = {0, 0, 0}, at = 0;
-    float own[3] = {0.0f, 0.0f, 0.0f};
+    const float *velocity[3] = {cells->velocity[0], cells->velocity[1], cells->velocity[2]};
+    float own[3] = {0.0f, 0.0f, 0.0f}, factor[3] = {0.0f, 0.0f, 0.0f};
     sk_splash_choose_frame(cells, options, place, frame);
     for (int n = 0; n < dimension; n++) {
         step[n] = frame->sign[n] < 0.0f ? -cells->step[frame->axis[n]] : cells->step[frame->axis[n]];
-        own[n] = cells->velocity[frame->axis[n]][place];
+        velocity[n] = cells->velocity[frame->axis[n]];
+        own[n] = velocity[n][place];
+        factor[n] = frame->sign[n] * options->inverse_speed;
     }
     for (int z = -planes; z <= planes; z++)
-        for (int y = -reach; y <= reach; y++)
+        for (int y = -reach; y <= reach; y++) {
+            const int row = place + y * step[1] + z * step[2];
+            const int near_row = y >= -inner && y <= inner && z >= -inner && z <= inner;
             for (int x = -reach; x <= reach; x++) {
-                const int point = place + x * step[0] + y * step[1] + z * step[2];
+                const int point = row + x * step[0];
                 const float fill = cells->fill[point];
-                const int near = x >= -inner && x <= inner && y >= -inner && y <= inner && z >= -inner && z <= inner;
-                for (int n = 0; n < dimension && near; n++)
-                    features[at++] = fill > SK_SPLASH_DRY ? frame->sign[n] * options->inverse_speed *
-                                                                (cells->velocity[frame->axis[n]][point] - own[n])
-                                                          : 0.0f;
+                for (int n = 0; n < dimension && near_row && x >= -inner && x <= inner; n++) {
+                    const float relative = factor[n] * (velocity[n][point] - own[n]);
+                    features[at++] = fill > SK_SPLASH_DRY ? relative : 0.0f;
+                }
                 features[at++] = fill < 1.0f ? fill : 1.0f;
             }
+        }
     features[at++] = options->bond;
     return at;
 }

@@ -15,6 +15,9 @@ enum { SK_LEAVES = 0x8000, SK_STRAYS = 0x4000, SK_KEY_CELL = 0x3fff };
 /* A leaver's new block relative to the old one: each coordinate plus SK_LEAVER_REACH, in SK_LEAVER_BITS bits. */
 enum { SK_LEAVER_BITS = 10, SK_LEAVER_REACH = 1 << (SK_LEAVER_BITS - 1) };
 
+/* Key of a listed particle that leaves the store: it is dead. */
+#define SK_LEAVER_NOWHERE UINT32_MAX
+
 static inline __attribute__((unused)) int sk_leaver_offset(uint32_t key, int d)
 {
     return (int)(key >> (d * SK_LEAVER_BITS) & (2 * SK_LEAVER_REACH - 1)) - SK_LEAVER_REACH;

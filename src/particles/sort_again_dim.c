@@ -1,5 +1,6 @@
 /* The cell sort after small moves. Only migrating particles are moved between blocks, and each block sorts its own
- * particles. The result has the bits of the full sort. */
+ * particles. Listed particles may be dead (sk_grid_drop_listed), and a few new ones may follow the last of the old
+ * order. The result has the bits of the full sort. */
 #include <string.h>
 
 #include "base/dimension.h"
@@ -31,6 +32,7 @@ typedef struct regrouping {
     int old_count;     /* blocks before */
     int regrouped;     /* has the set of blocks changed? */
     int fresh;         /* blocks that leavers reach and that did not hold particles: the grid's first list */
+    int added;         /* new particles behind those of the old order: the list of block old_count + 1 */
     int32_t *old_slot; /* [new blocks + 2] old slot of the block, 0 = new block */
     uint32_t *arrived; /* [new blocks + 2] end of block b's list of arrivals; it begins where that of b - 1 ends */
     uint32_t *start;   /* [new blocks + 2] first particle of each block */
@@ -56,20 +58,17 @@ static inline uint32_t staying(const sk_grid *grid, int b)
     return start[SK_BLOCK_CELLS] - start[0] - (uint32_t)grid->leavers[b];
 }
 
-/* The block that a leaver of block b goes to: its slot, or old_count + its number in the list of fresh blocks. */
-static selkie_code find_target(sk_grid *grid, regrouping *to, int b, uint32_t relative, uint32_t *target,
-                               selkie_error *error)
+/* List of migrating particles of a block, or of the new particles: its first entry in `keys` and `order`. */
+static inline int32_t list_of(const sk_grid *grid, const regrouping *to, int b, uint32_t *first)
 {
-    int offset[3] = {0, 0, 0}, near = 1, n = 0, stride = 1;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        offset[d] = sk_leaver_offset(relative, d);
-        near &= offset[d] >= -1 && offset[d] <= 1;
-        n += (offset[d] + 1) * stride;
-        stride *= 3;
-    }
-    const int32_t *from = grid->coordinates[b];
-    const uint64_t key = sk_block_key(from[0] + offset[0], from[1] + offset[1], from[2] + offset[2]);
-    const int32_t slot = near ? grid->neighbours[b][n] : sk_block_find(&grid->table, key);
+    *first = grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+    return b <= to->old_count ? grid->leavers[b] : to->added;
+}
+
+/* The target for a block: its slot (0 = none yet), or old_count + its number in the list of fresh blocks. */
+static selkie_code target_of(sk_grid *grid, regrouping *to, uint64_t key, int32_t slot, uint32_t *target,
+                             selkie_error *error)
+{
     *target = (uint32_t)slot;
     if (slot > 0 && slot <= to->old_count)
         return SELKIE_OK;
@@ -82,8 +81,48 @@ static selkie_code find_target(sk_grid *grid, regrouping *to, int b, uint32_t re
     return SELKIE_OK;
 }
 
+/* The block that a leaver of block b goes to; 0 for a dead one. */
+static selkie_code find_target(sk_grid *grid, regrouping *to, int b, uint32_t relative, uint32_t *target,
+                               selkie_error *error)
+{
+    int offset[3] = {0, 0, 0}, near = 1, n = 0, stride = 1;
+    *target = 0;
+    if (relative == SK_LEAVER_NOWHERE)
+        return SELKIE_OK;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        offset[d] = sk_leaver_offset(relative, d);
+        near &= offset[d] >= -1 && offset[d] <= 1;
+        n += (offset[d] + 1) * stride;
+        stride *= 3;
+    }
+    const int32_t *from = grid->coordinates[b];
+    const uint64_t key = sk_block_key(from[0] + offset[0], from[1] + offset[1], from[2] + offset[2]);
+    const int32_t slot = near ? grid->neighbours[b][n] : sk_block_find(&grid->table, key);
+    return target_of(grid, to, key, slot, target, error);
+}
+
+/* Lists the new particles, with the arithmetic of the full sort. All lie in the grid: see new_ones_are_inside. */
+static selkie_code list_new_ones(sk_grid *grid, const sk_particles *particles, regrouping *to, selkie_error *error)
+{
+    const uint32_t first = grid->cell_start[(size_t)to->old_count * SK_BLOCK_CELLS];
+    const float inverse = (float)(1.0 / grid->cell_size);
+    for (uint32_t p = first; p < first + (uint32_t)to->added; p++) {
+        int block[3] = {0, 0, 0}, cell = 0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int i = (int)((particles->records[p].position[d] - (float)grid->corner[d]) * inverse);
+            block[d] = i >> SK_BLOCK_LOG;
+            cell |= (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+        }
+        const uint64_t key = sk_block_key(block[0], block[1], block[2]);
+        SK_TRY(target_of(grid, to, key, sk_block_find(&grid->table, key), &grid->keys[p], error));
+        grid->cell_keys[p] = (uint16_t)(cell | SK_LEAVES | SK_STRAYS);
+        grid->order[p] = p;
+    }
+    return SELKIE_OK;
+}
+
 /* Replaces the keys of the leavers by the blocks that they go to (see find_target). */
-static selkie_code find_targets(sk_grid *grid, regrouping *to, selkie_error *error)
+static selkie_code find_targets(sk_grid *grid, const sk_particles *particles, regrouping *to, selkie_error *error)
 {
     SK_TRY(SK_DIM(sk_sort_clear_lists)(grid, 1, error));
     for (int b = 1; b <= to->old_count; b++) {
@@ -97,18 +136,21 @@ static selkie_code find_targets(sk_grid *grid, regrouping *to, selkie_error *err
             keys[i] = target;
         }
     }
-    return SELKIE_OK;
+    return list_new_ones(grid, particles, to, error);
 }
 
 /* arrived[b + 1] = number of arrivals of block b, for the blocks up to `blocks`. */
 static void count_arrivals(const sk_grid *grid, const regrouping *to, int blocks)
 {
     memset(to->arrived, 0, ((size_t)blocks + 2) * sizeof *to->arrived);
-    for (int b = 1; b <= to->old_count; b++) {
-        const uint32_t *target = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
-        for (int32_t i = 0; i < grid->leavers[b]; i++)
-            if (target[i] <= (uint32_t)blocks)
-                to->arrived[target[i] + 1]++;
+    for (int b = 1; b <= to->old_count + 1; b++) {
+        uint32_t first;
+        const int32_t count = list_of(grid, to, b, &first);
+        for (int32_t i = 0; i < count; i++) {
+            const uint32_t target = grid->keys[first + (uint32_t)i];
+            if (target && target <= (uint32_t)blocks)
+                to->arrived[target + 1]++;
+        }
     }
 }
 
@@ -154,21 +196,23 @@ static selkie_code renumber_blocks(sk_grid *grid, regrouping *to, selkie_error *
     for (int b = 1; b <= to->old_count; b++)
         to->old_slot[list->slots[fresh + (size_t)b - 1]] = b; /* blocks that became empty all go to 0 */
     to->old_slot[0] = 0;
-    for (int b = 1; b <= to->old_count; b++) {
-        uint32_t *target = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
-        for (int32_t i = 0; i < grid->leavers[b]; i++) {
-            const uint32_t t = target[i] - 1, old = (uint32_t)to->old_count;
-            target[i] = (uint32_t)list->slots[t < old ? fresh + t : t - old];
+    for (int b = 1; b <= to->old_count + 1; b++) {
+        uint32_t first;
+        const int32_t count = list_of(grid, to, b, &first);
+        for (uint32_t i = first; i < first + (uint32_t)count; i++) {
+            const uint32_t t = grid->keys[i] - 1, old = (uint32_t)to->old_count;
+            if (grid->keys[i])
+                grid->keys[i] = (uint32_t)list->slots[t < old ? fresh + t : t - old];
         }
     }
     return SELKIE_OK;
 }
 
 /* Finds the new set of blocks and the number of arrivals of each. */
-static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *error)
+static selkie_code regroup_blocks(sk_grid *grid, const sk_particles *particles, regrouping *to, selkie_error *error)
 {
     SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count, error));
-    SK_TRY(find_targets(grid, to, error));
+    SK_TRY(find_targets(grid, particles, to, error));
     count_arrivals(grid, to, to->old_count);
     int emptied = 0;
     for (int b = 1; b <= to->old_count; b++) {
@@ -196,10 +240,12 @@ static void deal_leavers(const sk_grid *grid, const regrouping *to, uint32_t *ar
         before += here;
     }
     to->start[blocks + 1] = particles;
-    for (int b = 1; b <= to->old_count; b++) {
-        const uint32_t first = grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
-        for (int32_t i = 0; i < grid->leavers[b]; i++)
-            arrivals[to->arrived[grid->keys[first + (uint32_t)i]]++] = grid->order[first + (uint32_t)i];
+    for (int b = 1; b <= to->old_count + 1; b++) {
+        uint32_t first;
+        const int32_t count = list_of(grid, to, b, &first);
+        for (uint32_t i = first; i < first + (uint32_t)count; i++)
+            if (grid->keys[i])
+                arrivals[to->arrived[grid->keys[i]]++] = grid->order[i];
     }
 }
 
@@ -402,6 +448,12 @@ static int lists_hold(sk_grid *grid, const sk_particles *particles)
 {
     int hold = 1;
     for (int b = 1; b <= grid->particle_blocks; b++) {
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        int dead = 0; /* its list was changed by sk_grid_drop_listed */
+        for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
+            dead |= (particles->records[p].flags & SK_PARTICLE_DEAD) != 0;
+        if (dead)
+            continue;
         const int64_t listed = grid->leavers[b], found = find_leavers(grid, particles, b);
         hold &= listed == found;
     }
@@ -409,17 +461,19 @@ static int lists_hold(sk_grid *grid, const sk_particles *particles)
 }
 #endif
 
-/* The fast path, for `left` migrating particles. */
-static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t left, int threads, selkie_error *error)
+/* The fast path, for `left` migrating particles and `added` new ones. */
+static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t left, int added, int threads,
+                                selkie_error *error)
 {
-    regrouping to = {.old_count = grid->particle_blocks};
+    regrouping to = {.old_count = grid->particle_blocks, .added = added};
     const size_t room = grid->block_capacity;
+    left += added;
 
     /* Find the new set of blocks, and list the arrivals of each. */
     if ((size_t)left >= grid->arrival_capacity)
         SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity,
                           (size_t)left + (size_t)left / 2 + 1, sizeof *grid->arrivals, "cell sort", error));
-    SK_TRY(regroup_blocks(grid, &to, error));
+    SK_TRY(regroup_blocks(grid, particles, &to, error));
     const int blocks = grid->particle_blocks;
     const size_t starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     uint32_t *arrivals = grid->arrivals;
@@ -447,7 +501,8 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
         to.reach[b] = reach_of(grid, b, start, to.start[b + 1]);
     }
 
-    /* The new starts and records replace the old ones. */
+    /* The new starts and records replace the old ones. Dead particles are gone. */
+    particles->count = to.start[blocks + 1];
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;
     size_t capacity = grid->cell_start_capacity;
@@ -473,12 +528,57 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     return SELKIE_OK;
 }
 
+/* Makes room for the keys of new particles. Returns 0 if the full sort must handle them. */
+static int new_ones_are_inside(const sk_grid *grid, const sk_particles *particles, int64_t first)
+{
+    enum { MANY = 4096 };
+    const float inverse = (float)(1.0 / grid->cell_size);
+    if (particles->count - first > MANY)
+        return 0;
+    for (int64_t p = first; p < particles->count; p++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float at = (particles->records[p].position[d] - (float)grid->corner[d]) * inverse;
+            if (!(at >= 0.0f && at < (float)(grid->blocks[d] * grid->extent[d])) ||
+                particles->records[p].flags & SK_PARTICLE_DEAD)
+                return 0;
+        }
+    return 1;
+}
+
+static selkie_code reserve_keys(sk_grid *grid, size_t count, selkie_error *error)
+{
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->keys, &grid->key_capacity, count, sizeof *grid->keys, "cell sort",
+                      error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->cell_keys, &grid->cell_key_capacity, count + SK_WIDE,
+                      sizeof *grid->cell_keys, "cell sort", error));
+    return sk_reserve(grid->memory, (void **)&grid->order, &grid->order_capacity, count, sizeof *grid->order,
+                      "cell sort", error);
+}
+
+void SK_DIM(sk_grid_drop_listed)(sk_grid *grid, int block, uint32_t p)
+{
+    const uint32_t first = grid->cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS];
+    uint32_t *keys = grid->keys + first, *order = grid->order + first;
+    int32_t place = 0, count = grid->leavers[block];
+    while (place < count && order[place] < p)
+        place++;
+    if (place == count || order[place] != p) { /* lists are in the order of particles */
+        memmove(keys + place + 1, keys + place, (size_t)(count - place) * sizeof *keys);
+        memmove(order + place + 1, order + place, (size_t)(count - place) * sizeof *order);
+        grid->leavers[block]++;
+    }
+    order[place] = p;
+    keys[place] = SK_LEAVER_NOWHERE;
+    grid->cell_keys[p] |= SK_LEAVES | SK_STRAYS;
+}
+
 selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
     const int blocks = grid->particle_blocks;
-    if (!particles->in_order || blocks == 0 ||
-        grid->cell_start[(size_t)blocks * SK_BLOCK_CELLS] != (uint32_t)particles->count)
+    const int64_t old = blocks ? grid->cell_start[(size_t)blocks * SK_BLOCK_CELLS] : 0;
+    if (!particles->in_order || blocks == 0 || old > particles->count || !new_ones_are_inside(grid, particles, old))
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
+    SK_TRY(reserve_keys(grid, (size_t)particles->count, error));
     SK_TRY(sk_grid_reserve_leavers(grid, error));
     int64_t left = count_leavers(grid, particles, threads);
 #ifdef SK_CHECKED
@@ -488,5 +588,6 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
     /* One thread distributes the arrivals. The full sort is faster if many particles migrate. */
     if (left < 0 || left > particles->count / 3)
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
-    return SK_DIM(sk_sort_settle)(grid, particles, sort_leavers(grid, particles, left, threads, error));
+    return SK_DIM(sk_sort_settle)(grid, particles,
+                                  sort_leavers(grid, particles, left, (int)(particles->count - old), threads, error));
 }

@@ -58,8 +58,8 @@ typedef struct sk_particles {
     sk_particle *spare;
     float *carried; /* [3][count] m/s  the grid's velocity at the current positions, NaN if unknown; NULL if not sampled
                        since the last move. Stored in the spare records. */
-    int in_order; /* particles are in the order of the last cell sort, none added or dropped; positions may have changed
-                   */
+    int in_order;   /* particles are in the order of the last cell sort, none dropped; positions may have changed. A few
+                       may follow behind them: see sk_grid_sort_again */
     uint64_t moves; /* number of position changes: sk_particles_moved */
     int attribute_count;
     sk_attribute attributes[SK_MAX_ATTRIBUTES];

@@ -111,6 +111,39 @@ static void bits_and_particles(void **state)
     unlink(path);
 }
 
+/* Droplets that leave and come back in most steps. A world that goes on sorts only what moved; one that begins at a
+ * checkpoint sorts all. Both have the same bits after a step, in each of many. */
+static void sorts_of_few_and_of_all(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    d.scene.splash.rate = 300.0;
+    selkie_error error = {0};
+    char path[] = "/tmp/selkie-test-splashes-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    selkie_world *goes_on = new_world(&d.scene, 2);
+    run_to(goes_on, 0.3);
+    int64_t made = 0, before = selkie_world_statistics(goes_on)->splashes_made;
+    for (int n = 0; n < 25; n++) {
+        selkie_world *begins = new_world(&d.scene, 1);
+        assert_int_equal(selkie_world_save(goes_on, path, &error), SELKIE_OK);
+        assert_int_equal(selkie_world_load(begins, path, &error), SELKIE_OK);
+        assert_int_equal(selkie_world_step(goes_on, &error), SELKIE_OK);
+        assert_int_equal(selkie_world_step(begins, &error), SELKIE_OK);
+        same_particles(goes_on, begins);
+        selkie_world_destroy(begins);
+        made += selkie_world_statistics(goes_on)->splashes_made > before;
+        before = selkie_world_statistics(goes_on)->splashes_made;
+    }
+    print_message("%lld made, in %lld of 25 steps\n", (long long)before, (long long)made);
+    assert_true(made > 10);
+    selkie_world_destroy(goes_on);
+    unlink(path);
+}
+
 /* Sum of the particles' velocities. */
 static void momentum_of(const selkie_world *world, double momentum[2])
 {
@@ -361,15 +394,12 @@ static void default_model_in_3d(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_and_particles),
-                                       cmocka_unit_test(momentum_is_given_back),
-                                       cmocka_unit_test(counts_do_not_depend_on_the_step),
-                                       cmocka_unit_test(mirrored_and_moving),
-                                       cmocka_unit_test(default_model_in_3d),
-                                       cmocka_unit_test(one_a_cell_and_duration),
-                                       cmocka_unit_test(joined_sides),
-                                       cmocka_unit_test(beside_a_source),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(warns_outside_its_range)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_and_particles),      cmocka_unit_test(sorts_of_few_and_of_all),
+        cmocka_unit_test(momentum_is_given_back),  cmocka_unit_test(counts_do_not_depend_on_the_step),
+        cmocka_unit_test(mirrored_and_moving),     cmocka_unit_test(default_model_in_3d),
+        cmocka_unit_test(one_a_cell_and_duration), cmocka_unit_test(joined_sides),
+        cmocka_unit_test(beside_a_source),         cmocka_unit_test(refused),
+        cmocka_unit_test(warns_outside_its_range)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

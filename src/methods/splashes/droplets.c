@@ -61,16 +61,7 @@ static size_t age_offset(const sk_particles *particles)
     return offset;
 }
 
-/* Number of droplets at the end of the store. */
-static int64_t droplets_last(const sk_particles *particles, const float *ages)
-{
-    int64_t first = particles->count;
-    while (first > 0 && ages[first - 1] > 0.0f)
-        first--;
-    return particles->count - first;
-}
-
-/* Takes out droplets that have other particles behind them, such as new ones of a source. */
+/* Takes out droplets wherever they are: after a checkpoint, or a change of the store by others. */
 static selkie_code part_among_others(sk_step *step, sk_splashes *s, float *ages, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
@@ -84,22 +75,61 @@ static selkie_code part_among_others(sk_step *step, sk_splashes *s, float *ages,
     return SELKIE_OK;
 }
 
-/* Droplets are the last particles between steps, unless others have come since. */
+/* Do other methods read the particles before the next sort? They must not meet dead ones. */
+static int others_come_and_go(const selkie_scene *scene)
+{
+    return scene->source_count + scene->drain_count + scene->body_count + scene->object_count > 0;
+}
+
+/* Takes the new droplets of the last step out of the others. */
+static selkie_code part_fresh(sk_step *step, sk_splashes *s, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    for (size_t n = 0; n < s->fresh_count; n++) {
+        SK_TRY(add_apart(step, s, s->fresh[n].particle, error));
+        particles->records[s->fresh[n].particle].flags |= SK_PARTICLE_DEAD;
+    }
+    return SELKIE_OK;
+}
+
+/* The sort drops dead particles. If it knows the migrating ones, they join its lists. */
+static void drop_fresh(sk_step *step, const sk_splashes *s)
+{
+    sk_grid *grid = &step->grid;
+    if (!s->fresh_count)
+        return;
+    if (others_come_and_go(step->scene)) {
+        sk_particles_drop_dead(&step->particles);
+        return;
+    }
+    if (!step->particles.in_order || !sk_grid_leavers_known(grid, &step->particles))
+        return;
+    for (size_t n = 0; n < s->fresh_count; n++)
+        if (step->dimension == 3)
+            sk_grid_drop_listed_3d(grid, s->fresh[n].block, (uint32_t)s->fresh[n].particle);
+        else
+            sk_grid_drop_listed_2d(grid, s->fresh[n].block, (uint32_t)s->fresh[n].particle);
+}
+
 selkie_code sk_splash_part(sk_step *step, selkie_error *error)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);
     sk_particles *particles = &step->particles;
     float *ages = (float *)(void *)sk_particles_find_attribute(particles, SK_SPLASH_AGE)->data;
-    const int64_t last = droplets_last(particles, ages), first = particles->count - last;
     s->apart_count = 0;
-    if (last != s->flying || !s->counted)
+    if (!s->counted || particles->count != s->count_after || particles->moves != s->moves_after)
         return part_among_others(step, s, ages, error);
-    if (!last)
+    if (!s->flying)
         return SELKIE_OK;
+
+    /* In the order of the store: the new ones, then the last particles. */
+    const int64_t last = s->flying - (int64_t)s->fresh_count, first = particles->count - last;
+    SK_TRY(part_fresh(step, s, error));
     for (int64_t p = first; p < particles->count; p++)
         SK_TRY(add_apart(step, s, p, error));
-    particles->count = first; /* the others have not moved: lists of migrating particles stay valid */
+    particles->count = first;
     particles->in_order = s->were_in_order;
+    drop_fresh(step, s);
     return SELKIE_OK;
 }
 
@@ -227,9 +257,9 @@ static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_e
     memcpy(particle->velocity, velocity, sizeof velocity);
     float *age = (float *)(void *)sk_particles_find_attribute(particles, SK_SPLASH_AGE)->data;
     age[event->particle] = (float)step->dt;
-    SK_TRY(add_apart(step, s, event->particle, error));
-    particle->flags |= SK_PARTICLE_DEAD;
-    age[event->particle] = 0.0f;
+    SK_TRY(sk_reserve(step->memory, (void **)&s->fresh, &s->fresh_capacity, s->fresh_count + 1, sizeof *s->fresh,
+                      "splashes", error));
+    s->fresh[s->fresh_count++] = (struct sk_splash_new){event->particle, event->block};
     s->counts.made++;
     SK_TRY(sk_reserve(step->memory, (void **)&s->recent, &s->recent_capacity, s->recent_count + 1, sizeof *s->recent,
                       "splashes", error));
@@ -259,13 +289,13 @@ static int fly(const sk_step *step, const sk_splashes *s, sk_particle *droplet, 
     return *age < (float)s->model.duration || kind_at(step, position) == SK_CELL_AIR;
 }
 
+/* Appends the droplets that came back, then those that fly on. The particles before them have not moved: lists of
+ * migrating particles stay valid. */
 static selkie_code put_back(sk_step *step, sk_splashes *s, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
     const size_t offset = age_offset(particles);
-    const int64_t before = particles->count;
-    SK_TRY(sk_particles_reserve(particles, before + (int64_t)s->apart_count, error));
-    s->flying = 0;
+    SK_TRY(sk_particles_reserve(particles, particles->count + (int64_t)s->apart_count, error));
     for (int flying = 0; flying < 2; flying++)
         for (size_t n = 0; n < s->apart_count; n++) {
             const char *packed = s->apart + n * s->apart_bytes;
@@ -276,9 +306,7 @@ static selkie_code put_back(sk_step *step, sk_splashes *s, selkie_error *error)
             unpack(particles, particles->count++, packed);
             s->flying += flying;
         }
-    s->were_in_order = particles->in_order && s->flying == (int64_t)s->apart_count;
-    if (!s->were_in_order)
-        sk_particles_moved(particles);
+    particles->carried = NULL; /* it has the old number of particles */
     particles->in_order = 0;
     return SELKIE_OK;
 }
@@ -286,10 +314,10 @@ static selkie_code put_back(sk_step *step, sk_splashes *s, selkie_error *error)
 selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);
-    const size_t flying = s->apart_count, offset = age_offset(&step->particles);
+    const size_t offset = age_offset(&step->particles);
 
     /* Old droplets move; an age of 0 says that one comes back. */
-    for (size_t n = 0; n < flying; n++) {
+    for (size_t n = 0; n < s->apart_count; n++) {
         char *packed = s->apart + n * s->apart_bytes;
         sk_particle droplet;
         float age;
@@ -303,7 +331,8 @@ selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
         memcpy(packed + offset, &age, sizeof age);
     }
 
-    /* New ones leave the liquid. */
+    /* New ones leave the liquid, and stay where they are until the next step. */
+    s->fresh_count = 0;
     tidy_recent(s, step->end_time);
     const size_t known = s->recent_count;
     for (size_t n = 0; n < s->event_count; n++) {
@@ -312,9 +341,12 @@ selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
             SK_TRY(leave_liquid(step, s, &s->events[n], error));
     }
     s->event_count = 0;
-    if (s->apart_count > flying)
-        sk_particles_drop_dead(&step->particles);
-    s->flying = 0;
+    s->flying = (int64_t)s->fresh_count;
+    s->were_in_order = step->particles.in_order;
+    if (s->apart_count)
+        SK_TRY(put_back(step, s, error));
     s->counted = 1;
-    return s->apart_count ? put_back(step, s, error) : SELKIE_OK;
+    s->count_after = step->particles.count;
+    s->moves_after = step->particles.moves;
+    return SELKIE_OK;
 }

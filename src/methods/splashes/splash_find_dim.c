@@ -15,17 +15,15 @@ enum {
     HALO = SK_SPLASH_REACH + 1,
     WIDTH = SK_TILE_N(HALO),
     VALUES = SK_TILE_VALUES(HALO),
-    WIDE = SK_TILE_N(HALO + 1),
     BATCH = SK_SPLASH_BATCH,
     OWN = 2 * SELKIE_DIM + 1,
     MOST_STEPS = 4 /* from one look at a cell to the next */
 };
 static const int tile_step[3] = {1, WIDTH, SELKIE_DIM == 3 ? WIDTH *WIDTH : 0};
-static const int wide_step[3] = {1, WIDE, SELKIE_DIM == 3 ? WIDE *WIDE : 0};
 
 /* A block with a halo, a batch of its cells at the surface, and a batch of the candidates in them. */
 typedef struct finder {
-    float fill[VALUES], velocity[SELKIE_DIM][VALUES], faces[SK_TILE_VALUES(HALO + 1)];
+    float fill[VALUES], velocity[SELKIE_DIM][VALUES], faces[SK_TILE_VALUES(HALO)];
     uint8_t air[VALUES], air_before[VALUES]; /* 1: air in the cell or around it */
     float features[BATCH * SK_SPLASH_FEATURES], products[BATCH * SK_SPLASH_WIDEST];
     sk_splash_frame frames[BATCH];
@@ -38,21 +36,33 @@ typedef struct finder {
     int beyond;
 } finder;
 
-/* Velocities at the centres of cells: means of their faces, as far as these are known. */
-static void load_velocity(const sk_grid *grid, int block, int d, finder *f)
+/* Velocities at the centres of cells: means of their faces, as far as these are known. Only cells within `reach`, a
+ * constant once inlined, of the block are set: no candidate sees others. */
+static inline __attribute__((always_inline)) void average_faces(const sk_grid *grid, int block, int d, const int reach,
+                                                                finder *f)
 {
-    sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, HALO + 1, f->faces);
-    for (int z = 0; z < (SELKIE_DIM == 3 ? WIDTH : 1); z++)
-        for (int y = 0; y < WIDTH; y++) {
-            const float *lower = f->faces + 1 + WIDE * (y + 1) + (SELKIE_DIM == 3 ? WIDE * WIDE * (z + 1) : 0);
-            const float *upper = lower + wide_step[d];
-            float *to = f->velocity[d] + WIDTH * (y + WIDTH * z);
-            for (int x = 0; x < WIDTH; x++) { /* NaN: not known */
+    const int wide = SK_TILE_N(reach + 1), count = SK_TILE_N(reach), first = HALO - reach;
+    const int step[3] = {1, wide, SELKIE_DIM == 3 ? wide * wide : 0};
+    sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, reach + 1, f->faces);
+    for (int z = 0; z < (SELKIE_DIM == 3 ? count : 1); z++)
+        for (int y = 0; y < count; y++) {
+            const float *lower = f->faces + 1 + wide * (y + 1) + (SELKIE_DIM == 3 ? wide * wide * (z + 1) : 0);
+            const float *upper = lower + step[d];
+            float *to = f->velocity[d] + first + WIDTH * (y + first + (SELKIE_DIM == 3 ? WIDTH * (z + first) : 0));
+            for (int x = 0; x < count; x++) { /* NaN: not known */
                 const float low = lower[x] == lower[x] ? lower[x] : upper[x];
                 const float mean = 0.5f * (low + (upper[x] == upper[x] ? upper[x] : low));
                 to[x] = mean == mean ? mean : 0.0f;
             }
         }
+}
+
+static void load_velocity(const sk_grid *grid, int block, int d, int reach, finder *f)
+{
+    if (reach == 1)
+        average_faces(grid, block, d, 1, f);
+    else
+        average_faces(grid, block, d, SK_SPLASH_REACH, f);
 }
 
 /* Fill of the cells, -1 behind walls of the domain: their blocks need not exist. */
@@ -330,7 +340,7 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *window, in
         if (start[c] == start[c + 1] || !f->air[place] || !(f->fill[place] > SK_SPLASH_DRY))
             continue;
         for (int d = 0; d < SELKIE_DIM && !loaded; d++)
-            load_velocity(grid, block, d, f);
+            load_velocity(grid, block, d, s->model.velocity_reach, f);
         loaded = 1;
         add_cell(s, &cells, c, f);
         if (f->cell_count == BATCH)

@@ -93,6 +93,7 @@ static void destroy(sk_step *step)
         return;
     sk_splash_model_free(&s->model);
     sk_release(step->memory, s->apart);
+    sk_release(step->memory, s->fresh);
     sk_release(step->memory, s->events);
     sk_release(step->memory, s->chosen);
     sk_release(step->memory, s->change);

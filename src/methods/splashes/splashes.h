@@ -6,8 +6,9 @@
  * duration: a droplet of the training runs holds many particles. The droplet's change of velocity comes from
  * the model too, and the particles around it take the opposite impulse.
  *
- * Droplets fly by themselves: they have an age in the attribute "splash", are the last particles at the end of a step,
- * and are apart from the others within a step. A droplet that meets liquid or a solid becomes an ordinary particle
+ * Droplets fly by themselves: they have an age in the attribute "splash" and are apart from the others within a step.
+ * At its end new ones are where they were in the store, and the others are its last particles: nothing else moves, so
+ * that the next cell sort needs no full pass. A droplet that meets liquid or a solid becomes an ordinary particle
  * again. No particle is made or lost.
  */
 #ifndef SK_METHODS_SPLASHES_SPLASHES_H
@@ -35,6 +36,15 @@ typedef struct sk_splashes {
     /* Droplets while they are apart: records, then attributes, of each. */
     char *apart;
     size_t apart_count, apart_capacity, apart_bytes;
+
+    /* The store at the end of the last step. */
+    struct sk_splash_new {
+        int64_t particle;
+        int block;
+    } * fresh; /* [fresh_count] new droplets, in the order of the store */
+    size_t fresh_count, fresh_capacity;
+    int64_t count_after;
+    uint64_t moves_after;
     int were_in_order;
 
     sk_splash_event *events;
@@ -55,9 +65,9 @@ typedef struct sk_splashes {
     size_t recent_count, recent_capacity;
     char *saved; /* counts and recent cells in one piece */
     size_t saved_capacity;
-    int64_t flying;
-    int counted; /* `flying` is that of the particles; not so after a checkpoint */
-    int beyond;  /* features beyond those of training were seen */
+    int64_t flying; /* with new ones */
+    int counted;    /* `flying` is that of the particles; not so after a checkpoint */
+    int beyond;     /* features beyond those of training were seen */
 } sk_splashes;
 
 /* Marks the particles that become droplets, with their changes of velocity. */
