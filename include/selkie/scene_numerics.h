@@ -274,6 +274,7 @@ typedef enum selkie_splash_sampling {
 /* Options of a model of splashes (key "splashes"). */
 typedef struct selkie_splash_def {
     selkie_splash_sampling sampling;
+    int pairs;         /*     of droplets below a particle's size that are written around each droplet */
     double rate;       /*     factor of the rates; 1 = as trained */
     double threshold;  /*     least probability of a splash */
     int look_ahead;    /*     1 = leave out droplets that would end in liquid or solids */

@@ -78,6 +78,8 @@ static const sk_field splash_fields[] = {
     {BOOL(selkie_splash_def, mean_velocity, 0), .doc = "take the mean change of velocity, nothing random"},
     {NUMBER(selkie_splash_def, air_drag, 0), AT_LEAST(0), .unit = "1/m",
      .doc = "deceleration of a flying droplet over its squared speed"},
+    {INTEGER(selkie_splash_def, pairs, 0), BETWEEN(0, 500),
+     .doc = "pairs of droplets below a particle's size around each droplet, in frames/splash_NNNN.ply"},
 };
 static const sk_struct splash_struct = {.name = "splash",
                                         .doc = "How a model of splashes is used.",

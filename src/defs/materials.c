@@ -417,10 +417,19 @@ static int splash_note(const selkie_scene *scene, int *index, char *buffer, size
     const given_key rows[] = {{"sampling", s->sampling != SELKIE_SPLASH_HAZARD},
                               {"rate", s->rate != 1.0},
                               {"threshold", s->threshold > 0.0},
-                              {"look_ahead", !s->look_ahead}};
+                              {"look_ahead", !s->look_ahead},
+                              {"pairs", s->pairs > 0}};
     return !(scene->splashes && scene->splashes[0]) &&
            idle_note("splash", rows, sizeof rows / sizeof *rows, "has no effect without \"splashes\"", index, buffer,
                      size);
+}
+
+static int tension_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    if (scene->contact_angle == 90.0 || sk_scene_surface_tension(scene) > 0.0 || (*index)-- != 0)
+        return 0;
+    snprintf(buffer, size, "contact_angle: has no effect without \"surface_tension\"");
+    return 1;
 }
 
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
@@ -433,7 +442,7 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
         seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
         picture_note(scene, &index, buffer, size) || splash_note(scene, &index, buffer, size) ||
-        projection_note(scene, &index, buffer, size))
+        projection_note(scene, &index, buffer, size) || tension_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

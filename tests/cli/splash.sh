@@ -72,6 +72,16 @@ paste -d, model_1/report.csv judged.csv | awk -F, '$1 == "held_out" { close_by =
     END { exit !close_by }' && good "judge gives the figures of the report" || bad "judge: $(cat judged.csv)"
 expect "a model of the other dimension" 2 'was trained in 3D' splash judge samples --model "$source/scenes/splash/weights/splash_3d.safetensors"
 
+# Droplets below a particle's size: in files of their own, in pairs around those of the run, whose bits stay.
+check "a run with droplets" "$selkie" run dam.json --set splashes=default --set splash.rate=20 --out whole -q -j 2
+check "and with smaller ones" "$selkie" run dam.json --set splashes=default --set splash.rate=20 --set splash.pairs=2 --out pairs -q -j 2
+cmp -s whole/frames/particles_0028.ply pairs/frames/particles_0028.ply && good "the run is the same" || bad "pairs change the run"
+pieces=$(grep -a '^element vertex' pairs/frames/splash_0028.ply | cut -d' ' -f3)
+[ "${pieces:-0}" -gt 0 ] && good "$pieces smaller droplets" || bad "no smaller droplets"
+expect "droplets that are there already" 2 'splash.pairs' splash add pairs
+"$selkie" splash data --dimension 2 --template tank.json --runs 1 --scales 1 --out one -q -j 2
+"$selkie" splash judge one | grep -q '^validation,,,,,,,0,0,$' && good "a split without samples says so" || bad "$("$selkie" splash judge one)"
+
 expect "too many samples" 2 'at most 1000' splash add dam --samples 1001
 expect "an option of another verb" 2 'splash add: --steps has no effect: it is for train' splash add dam --steps 5
 expect "no folder" 2 'folder of a run' splash add

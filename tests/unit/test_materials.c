@@ -275,6 +275,11 @@ static void keys_without_effect_are_noted(void **state)
     assert_string_equal(note, "splash.rate: has no effect without \"splashes\"");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
+    scene = parse("{" DOMAIN ", \"contact_angle\": 60, \"liquids\": [{" BOX "}]}", NULL);
+    assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
+    assert_string_equal(note, "contact_angle: has no effect without \"surface_tension\"");
+    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
+    selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"volume\": \"none\", \"idp\": {\"settle\": 3}, \"liquids\": [{" BOX "}]}", NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
     assert_string_equal(note, "idp.settle: has an effect with volume idp only");

@@ -24,6 +24,7 @@
 #include "progress.h"
 #include "resume.h"
 #include "run_folder.h"
+#include "splash_pieces.h"
 #include "statistics_text.h"
 #include "tool.h"
 #include "warnings.h"
@@ -318,6 +319,24 @@ static int write_dye(run_state *run, int only_missing)
     return code;
 }
 
+/* Droplets below a particle's size, around those of the frame. */
+static int write_pieces(run_state *run, int only_missing)
+{
+    selkie_error error = {0};
+    char *folder = run_folder_path(&run->folder, SK_FRAMES_FOLDER),
+         *path = run_folder_path(&run->folder, "frames/" SK_DROPLETS_PREFIX "%04lld.ply",
+                                 (long long)selkie_world_frame(run->world));
+    int code = path && folder ? EXIT_GOOD : complain("out of memory");
+    if (!code && !(only_missing && !access(path, F_OK)) &&
+        (sk_folder_make(folder, &error) || write_splash_pieces(run->world, path, &error))) {
+        progress_break(&run->progress);
+        code = complain_error(&error);
+    }
+    free(folder);
+    free(path);
+    return code;
+}
+
 static int write_frame(run_state *run, int only_missing)
 {
     const selkie_output_def *output = &run->scene->output;
@@ -343,6 +362,10 @@ static int write_frame(run_state *run, int only_missing)
         free(files.paths[i]);
     if (!code && run->scene->discretization == SELKIE_DISCRETIZATION_REDUCED && run->scene->reduced.dye_count)
         code = write_dye(run, only_missing);
+    const int has_splashes =
+        run->scene->discretization == SELKIE_DISCRETIZATION_GRID && run->scene->splashes && run->scene->splashes[0];
+    if (!code && files.count && has_splashes && run->scene->splash.pairs)
+        code = write_pieces(run, only_missing);
     return code;
 }
 

@@ -262,6 +262,9 @@ static int open_job(job *j)
         code = complain_error(&error);
     else if (!j->frames.count)
         code = complain("%s: no particle files to make splashes of (.ply or .skp)", j->folder);
+    else if (j->scene->splashes && j->scene->splashes[0] && j->scene->splash.pairs)
+        code = complain("%s: its frames have the droplets of splash.pairs; run the scene without that key",
+                        j->options->folder);
     else
         code = open_model(j);
     free(scene);

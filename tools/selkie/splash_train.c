@@ -178,7 +178,9 @@ int splash_judge_model(const char *folder, const char *model, int threads, FILE 
     for (int s = 0; s <= SK_SPLIT_COUNT && !result; s++) {
         sk_splash_score score;
         result = sk_splash_judge(&file.data, &own, (sk_splash_split)s, threads, &score, &error);
-        if (!result && score.count)
+        if (!result && !score.count) /* nothing to judge: no numbers */
+            fprintf(to, "%s,,,,,,,0,0,\n", split_names[s]);
+        else if (!result)
             fprintf(to, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g\n", split_names[s], score.auc, score.log_loss,
                     score.prior_log_loss, score.calibration_error, score.nll, score.nll_constant,
                     (long long)score.count, (long long)score.splashes, score.predicted);
