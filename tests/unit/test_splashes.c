@@ -226,6 +226,7 @@ static void mirrored_and_moving(void **state)
             v[2][n] = v[0][n] - 3.0f;
         }
     const sk_splash_options options = {2, 2, 1, 1.0f, 2.0f, 0.5f};
+    float sign[3];
     for (int c = 0; c < 3; c++) {
         const sk_splash_cells cells = {{u[c], v[c], NULL}, fill[c], {1, N, 0}, 2};
         sk_splash_frame frame;
@@ -235,7 +236,10 @@ static void mirrored_and_moving(void **state)
         /* the mirror image of a point between the centres 4 and 5 lies between 3 and 4 */
         sk_splash_own_features(&cells, &options, cell, (c == 1 ? 3 : 4) + 4 * N, fraction[c], &frame, velocity,
                                features[c] + 76);
+        sign[c] = frame.sign[0];
     }
+    assert_float_equal(sign[1], -sign[0], 0.0f); /* so the model's answer is mirrored back */
+    assert_float_equal(sign[2], sign[0], 0.0f);
     for (int f = 0; f < 81; f++) {
         assert_float_equal(features[0][f], features[1][f], 2e-6f);
         assert_float_equal(features[0][f], features[2][f], 2e-5f);

@@ -254,7 +254,8 @@ static void write_stairs(reproduce_report *report, run_results *const *results)
 /* Fig. 16 is the first time, with the run of doubled resolution beside it. */
 static void write_dam(reproduce_report *report, run_results *const *results)
 {
-    report_frame(report, results[2], report->quick ? 0.3 : 0.8, "FLIP, doubled resolution");
+    report_frame(report, results[2], report->quick ? 0.3 : 0.8,
+                 report->quick ? "FLIP, doubled resolution, 0.3 s" : "FLIP, doubled resolution, 0.8 s");
     write_stairs(report, results);
 }
 
@@ -296,6 +297,9 @@ static void write_times(reproduce_report *report, run_results *const *results)
                    number(ours), number(paper[i] / ours), stats_largest(results[i], "particles"));
     }
     report_table_end(report);
+    report_text(report,
+                "Threads of the last call: %d. `bench_splash` compares steps with and without splashes in turn.",
+                report->threads);
     for (int i = 0; i < 7; i += i ? 2 : 3)
         report_text(report, "%s: splashes add %s to a step (the paper: %s).", results[i]->run->scene,
                     percent(mean_step_ms(results[i], NULL) / mean_step_ms(results[i + 1], NULL)),
