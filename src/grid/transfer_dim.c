@@ -361,6 +361,20 @@ static inline __attribute__((always_inline)) transfer_source source_of(const tra
     return from;
 }
 
+/* Clears some rows of a block's tiles. Other rows are not read. */
+static void clear_rows(const sk_tile_rows *rows, int fields, float *tiles)
+{
+    const f4 zero = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int f = 0; f < fields; f++)
+        SK_EACH_TILE_ROW(j, k, rows)
+        {
+            float *row = tiles + (size_t)f * TILE + PITCH * (j + RIM * k);
+#pragma GCC unroll 5
+            for (int i = 0; i < PITCH; i += 4)
+                f4_store(row + i, zero);
+        }
+}
+
 /* Fills the tiles of a block. The cells marked in `left_out` (NULL: none) do not count. */
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
                                                             const material_table *materials, const sk_grid *grid,
@@ -372,11 +386,9 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
     const size_t fields = velocity_on && materials ? MASS_TILE_FIELDS : TILE_FIELDS;
     float *tiles = grid->tiles + (size_t)(block - 1) * fields * TILE;
 
-    /* Clear the tiles; without velocity, only that of the density. */
-    if (velocity_on)
-        memset(tiles, 0, fields * TILE * sizeof *tiles);
-    else
-        memset(tiles + 2 * SELKIE_DIM * TILE, 0, TILE * sizeof *tiles);
+    /* Clear the rows that the particles reach; without velocity, only those of the density. */
+    const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[block]);
+    clear_rows(&rows, velocity_on ? (int)fields : 1, velocity_on ? tiles : tiles + 2 * SELKIE_DIM * TILE);
 
     /* Process batches of cells, one cell per lane. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_WIDE) {
@@ -401,49 +413,62 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
     }
 }
 
-/* Tiles of the three blocks along x that touch a block's rows, on one side of it along y and z. */
-typedef struct tile_row {
-    const float *left, *middle, *right;
-    int any; /* does one of them exist? */
-} tile_row;
+enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
 
-static const float no_tile[TILE]; /* zeros, if there is no block */
+/* The tiles of a block: those of its first field, and the rows that hold sums. */
+typedef struct tile_view {
+    const float *tiles;
+    sk_tile_rows rows;
+} tile_view;
 
-static const float *tile_of(const sk_grid *grid, int block, int n, int field, int fields)
+/* The blocks around a block that have particles, NULL where there are none. */
+typedef struct tiles_around {
+    tile_view views[SIDES_Z][3][3]; /* [z][y][x] */
+    int any[SIDES_Z][3];            /* does one of three along x exist? */
+} tiles_around;
+
+static const float no_tile[TILE]; /* zeros, where there are no sums */
+
+/* A block has `fields` tiles. */
+static void find_tiles_around(const sk_grid *grid, int block, int fields, tiles_around *around)
 {
-    int other = grid->neighbours[block][n];
-    if (other == 0 || other > grid->particle_blocks)
-        return no_tile;
-    return grid->tiles + ((size_t)(other - 1) * (size_t)fields + (size_t)field) * TILE;
+    for (int z = 0; z < SIDES_Z; z++)
+        for (int y = 0; y < 3; y++) {
+            around->any[z][y] = 0;
+            for (int x = 0; x < 3; x++) {
+                tile_view *view = &around->views[z][y][x];
+                const int other = grid->neighbours[block][x + 3 * (y + 3 * z)];
+                const int exists = other > 0 && other <= grid->particle_blocks;
+                view->tiles = exists ? grid->tiles + (size_t)(other - 1) * (size_t)fields * TILE : no_tile;
+                view->rows = sk_tile_rows_around(exists ? grid->occupied[other] : 0);
+                around->any[z][y] |= exists;
+            }
+        }
+}
+
+/* Row j of plane k of a field's tile; zeros if it holds no sums. */
+static inline __attribute__((always_inline)) const float *row_of(const tile_view *view, int field, int j, int k)
+{
+    return view->rows.needed[k] >> j & 1 ? view->tiles + field * TILE + PITCH * (j + RIM * k) : no_tile;
 }
 
 /* One row of a block from tiles along x: all of the middle tile, the last node of the left, the first of the right. */
-static inline __attribute__((always_inline)) void add_tile_row(const tile_row *tiles, int at, f8 sums[SK_BLOCK_N / 8])
+static inline __attribute__((always_inline)) void add_tile_row(const tile_view views[3], int field, int j, int k,
+                                                               f8 sums[SK_BLOCK_N / 8])
 {
     const i8 first = {-1, 0, 0, 0, 0, 0, 0, 0}, last = {0, 0, 0, 0, 0, 0, 0, -1};
+    const float *left = row_of(&views[0], field, j, k), *middle = row_of(&views[1], field, j, k),
+                *right = row_of(&views[2], field, j, k);
     for (int v = 0; v < SK_BLOCK_N / 8; v++)
-        sums[v] += f8_load(tiles->middle + at + 1 + 8 * v);
-    sums[0] += (f8)((i8)f8_splat(tiles->left[at + SK_BLOCK_N + 1]) & first);
-    sums[SK_BLOCK_N / 8 - 1] += (f8)((i8)f8_splat(tiles->right[at]) & last);
+        sums[v] += f8_load(middle + 1 + 8 * v);
+    sums[0] += (f8)((i8)f8_splat(left[SK_BLOCK_N + 1]) & first);
+    sums[SK_BLOCK_N / 8 - 1] += (f8)((i8)f8_splat(right[0]) & last);
 }
 
 /* Sums one field of a block: its own tile and the halos of its neighbours', row by row in a fixed order. Rows that no
- * particle reaches are zero. A block has `fields` tiles. */
-static void collect(const sk_grid *grid, int block, int field, int fields, uint64_t reached, float *sums)
+ * particle reaches are zero. */
+static void collect(const tiles_around *around, int field, uint64_t reached, float *sums)
 {
-    enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
-    tile_row rows[SIDES_Z][3];
-
-    /* Tiles around the block, in rows of three along x. */
-    for (int z = 0; z < SIDES_Z; z++)
-        for (int y = 0; y < 3; y++) {
-            int n = 3 * (y + 3 * z);
-            tile_row row = {tile_of(grid, block, n, field, fields), tile_of(grid, block, n + 1, field, fields),
-                            tile_of(grid, block, n + 2, field, fields), 0};
-            row.any = row.left != no_tile || row.middle != no_tile || row.right != no_tile;
-            rows[z][y] = row;
-        }
-
     /* Rows that no particle reaches are zero. */
     if (reached != SK_ALL_RUNS)
         memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
@@ -462,12 +487,12 @@ static void collect(const sk_grid *grid, int block, int field, int fields, uint6
             if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
                 continue;
             int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
-            if (j == 0 && rows[z][0].any)
-                add_tile_row(&rows[z][0], PITCH * (SK_BLOCK_N + 1 + RIM * plane), total);
-            if (rows[z][1].any)
-                add_tile_row(&rows[z][1], PITCH * (j + 1 + RIM * plane), total);
-            if (j == SK_BLOCK_N - 1 && rows[z][2].any)
-                add_tile_row(&rows[z][2], PITCH * RIM * plane, total);
+            if (j == 0 && around->any[z][0])
+                add_tile_row(around->views[z][0], field, SK_BLOCK_N + 1, plane, total);
+            if (around->any[z][1])
+                add_tile_row(around->views[z][1], field, j + 1, plane, total);
+            if (j == SK_BLOCK_N - 1 && around->any[z][2])
+                add_tile_row(around->views[z][2], field, 0, plane, total);
         }
         for (int v = 0; v < ROW_RUNS; v++)
             f8_store(sums + c + 8 * v, total[v]);
@@ -545,22 +570,26 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
-    if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR)
-        collect(grid, b, 2 * SELKIE_DIM, TILE_FIELDS, find_reached(grid, b),
+    if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR) {
+        tiles_around around;
+        find_tiles_around(grid, b, TILE_FIELDS, &around);
+        collect(&around, 2 * SELKIE_DIM, find_reached(grid, b),
                 grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+    }
     return SELKIE_OK;
 }
 
 /* Velocities of a block's faces: the mean over the particles by weight. */
-static void faces_by_weight(const sk_grid *grid, int b, uint64_t reached, float density_per_particle)
+static void faces_by_weight(const sk_grid *grid, const tiles_around *around, int b, uint64_t reached,
+                            float density_per_particle)
 {
     size_t base = (size_t)b * SK_BLOCK_CELLS;
     float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
               *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-        collect(grid, b, 2 * d, TILE_FIELDS, reached, momentum);
-        collect(grid, b, 2 * d + 1, TILE_FIELDS, reached, weight);
+        collect(around, 2 * d, reached, momentum);
+        collect(around, 2 * d + 1, reached, weight);
         for (int c = 0; c < SK_BLOCK_CELLS; c++)
             velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
         float *face_density =
@@ -571,16 +600,17 @@ static void faces_by_weight(const sk_grid *grid, int b, uint64_t reached, float 
 }
 
 /* The mean by mass, and the lightness of the face's liquid: volume over mass, that is 1 / density. */
-static void faces_by_mass(const sk_grid *grid, int b, uint64_t reached, float density_per_particle)
+static void faces_by_mass(const sk_grid *grid, const tiles_around *around, int b, uint64_t reached,
+                          float density_per_particle)
 {
     size_t base = (size_t)b * SK_BLOCK_CELLS;
     float momentum[SK_BLOCK_CELLS], volume[SK_BLOCK_CELLS], mass[SK_BLOCK_CELLS];
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
               *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-        collect(grid, b, 2 * d, MASS_TILE_FIELDS, reached, momentum);
-        collect(grid, b, 2 * d + 1, MASS_TILE_FIELDS, reached, volume);
-        collect(grid, b, MASS_FIELD + d, MASS_TILE_FIELDS, reached, mass);
+        collect(around, 2 * d, reached, momentum);
+        collect(around, 2 * d + 1, reached, volume);
+        collect(around, MASS_FIELD + d, reached, mass);
         for (int c = 0; c < SK_BLOCK_CELLS; c++)
             velocity[c] = change[c] = mass[c] > 0.0f ? momentum[c] / mass[c] : __builtin_nanf("");
         float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
@@ -627,11 +657,13 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     SK_EACH_DEALT(b, &deal)
     {
         const uint64_t reached = find_reached(grid, b);
+        tiles_around around;
+        find_tiles_around(grid, b, fields, &around);
         if (materials)
-            faces_by_mass(grid, b, reached, density);
+            faces_by_mass(grid, &around, b, reached, density);
         else
-            faces_by_weight(grid, b, reached, density);
-        collect(grid, b, 2 * SELKIE_DIM, fields, reached, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+            faces_by_weight(grid, &around, b, reached, density);
+        collect(&around, 2 * SELKIE_DIM, reached, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     }
     return SELKIE_OK;
 }
