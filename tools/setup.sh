@@ -22,7 +22,8 @@ packages() {
         ;;
     apt-extra) echo libjson-c-dev libassimp-dev libembree-dev libpng-dev libcairo2-dev libode-dev libarpack2-dev liblapack-dev libzstd-dev libwebsockets-dev ;;
     apt-demo) echo ffmpeg ;;
-    apt-test) echo libcmocka-dev liblapacke-dev python3 ffmpeg clang-format ;;
+    # VTK and vdb_print read the files of `selkie convert` and `selkie mesh`.
+    apt-test) echo libcmocka-dev liblapacke-dev python3 python3-vtk9 libopenvdb-tools ffmpeg clang-format ;;
     # libomp is the OpenMP of clang, which builds the fuzzers and the sanitized library.
     apt-fuzz) echo clang libclang-rt-dev libomp-dev ;;
     apt-web) echo cmake ninja-build emscripten ;;
