@@ -26,13 +26,15 @@ extern "C" {
 #include "cuda/cuda.h"
 #include "cuda/phases.h"
 #include "grid/transfer.h"
+#include "methods/sph/boundary.h"
 #include "methods/sph/solve.h"
 #include "methods/step.h"
 }
 #include "methods/flip/advect_kernels.h"
 #include "methods/force_kernels.h"
+#include "methods/sph/friction_plain.h"
 #include "methods/sph/integrate_plain.h"
-#include "methods/sph/sph_pair_kernels.h"
+#include "methods/sph/viscous_arrays.h"
 
 enum {
     SK_CUDA_LEVELS = 16,
@@ -141,8 +143,9 @@ typedef struct sk_cuda_results {
         int fullest; /* particles of a cell with too many; 0 = none */
         double pairs, compression, compression_max, boundaries;
         int iterations, diverged;
-        double error, largest; /* of the solve: sk_sph_progress */
-        double pressure;       /* Pa  sum over the particles */
+        double error, largest;                      /* of the solve: sk_sph_progress */
+        int viscosity_iterations, viscosity_failed; /* of implicit viscosity */
+        double pressure;                            /* Pa  sum over the particles */
     } sph;
     double elastic_energy, plastic_work, wave_speed; /* J/m3 times points, likewise, m/s */
     struct {
@@ -164,6 +167,11 @@ typedef struct sk_cuda_sph {
     size_t capacity;        /* rows */
     sk_sph_progress progress;
     int done, diverged;
+    struct {
+        double scale, squares, goal; /* of |v*|^2, |residual|^2, and what it must come down to */
+        double length, share;        /* of the next step along the direction, and of the direction after it */
+        int iterations, done;
+    } viscosity;
 } sk_cuda_sph;
 
 typedef struct sk_cuda_data {
@@ -234,6 +242,8 @@ typedef struct sk_cuda_sph_constants {
     sk_sph_progress progress; /* before the first iteration */
     sk_sph_ending ending;
     sk_sph_bounds bounds;
+    sk_sph_friction_frame friction;
+    sk_sph_viscous_shape viscosity;
     int pair_forces; /*      there are forces between particles */
     int pressure;    /*      attribute */
     float gain[3];   /* m/s  of gravity */
@@ -328,7 +338,7 @@ struct sk_cuda {
     sk_cuda_solids solids;
     sk_sph sph_shadow; /* addresses of SPH's arrays on the device */
     int walls_sent;
-    size_t wall_bytes[3]; /* of the boundary particles, their cells and the table of their blocks */
+    size_t wall_bytes[4]; /* of the boundary particles, their cells, the table of their blocks, and the parts */
 };
 
 /* --- the host's side --- */

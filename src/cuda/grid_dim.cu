@@ -19,7 +19,7 @@ extern "C" {
 
 /* --- classification --- */
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2)
     measure(const sk_step *step, sk_cuda_data *data, int with_volumes)
 {
     SK_CUDA_WAIT();

@@ -48,6 +48,7 @@ static const struct {
     {"sph", "boundary", {sk_cuda_sph_boundary_2d, sk_cuda_sph_boundary_3d}},
     {"sph", "neighbours", {sk_cuda_sph_neighbours_2d, sk_cuda_sph_neighbours_3d}},
     {"sph", "forces", {sk_cuda_sph_forces_2d, sk_cuda_sph_forces_3d}},
+    {"sph", "friction", {sk_cuda_sph_friction_2d, sk_cuda_sph_friction_3d}},
     {"sph", "correct", {sk_cuda_sph_correct_2d, sk_cuda_sph_correct_3d}},
     {"sph", "pressure", {sk_cuda_sph_pressure_2d, sk_cuda_sph_pressure_3d}},
     {"sph", "integrate", {sk_cuda_sph_integrate_2d, sk_cuda_sph_integrate_3d}},
@@ -143,7 +144,6 @@ static const char *missing_in_sph(const selkie_scene *scene)
         rubs |= scene->obstacles[o].liquid_friction > 0.0;
     return scene->source_count || scene->drain_count ? "sources and drains of SPH"
            : rubs                                    ? "friction of walls in SPH"
-           : sk_scene_viscosity(scene) > 0.0         ? "viscosity of SPH"
            : sk_scene_surface_tension(scene) > 0.0   ? "surface tension in N/m"
            : scene->object_count                     ? "liquid boundaries"
                                                      : NULL;

@@ -39,6 +39,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_sph_boundary_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_sph_forces_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_sph_friction_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_correct_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_sph_pressure_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_integrate_##dim(sk_step *step, selkie_error *error);                                       \

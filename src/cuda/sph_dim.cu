@@ -11,7 +11,7 @@
 
 extern "C" {
 #include "cuda/phases.h"
-#include "methods/sph/boundary.h"
+#include "defs/materials.h"
 }
 #include "cuda/grid_parts.h"
 #include "cuda/solids_parts.h"
@@ -76,6 +76,7 @@ SK_KERNEL void set_gradient(const plain_list *list, uint32_t k, float gradient[3
 #include "methods/sph/integrate_plain.h"
 #include "methods/sph/lists_plain.h"
 #include "methods/sph/pressure_plain.h"
+#include "methods/sph/viscosity_plain.h"
 
 SK_DEVICE list_frame frame_of_lists(sk_step *step, const sk_cuda_sph_constants *constants)
 {
@@ -393,10 +394,209 @@ static void launch_forces(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, add_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, constants);
 }
 
+/* --- Viscosity --- */
+
+/* No-slip walls near a particle. */
+SK_DEVICE void find_rough_walls(const sk_step *step, const sk_cuda_data *data, const sk_plain_frame *frame,
+                                const float position[3], near_walls *walls)
+{
+    int at[3];
+    const sk_plain_cell cell = cell_of_particle(&step->grid, data, frame, position, at);
+    find_rough_sides(step, cell.slot, walls);
+    walls->range_count = 0;
+    if (step->sph->boundary.count)
+        find_points_near_cell(step, cell.slot, cell.local, walls);
+}
+
+/* Friction of walls after forces, where viscosity is explicit. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    rub(const sk_step *step, const sk_cuda_sph_constants *constants, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        sk_particle particle = load_particle(&step->particles.records[i]);
+        near_walls walls;
+        if (particle.flags & SK_PARTICLE_BOUNDARY)
+            continue;
+        find_rough_walls(step, data, &frame, particle.position, &walls);
+        slow_particle(&constants->friction, &step->sph->boundary, &walls, &particle);
+        store_particle(&step->particles.records[i], particle);
+    }
+}
+
+static void launch_friction(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(cuda, rub, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->sph_constants,
+                     cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_sph_friction)(sk_step *step, selkie_error *error)
+{
+    if (!SK_DIM(sk_sph_is_rough)(step) || sk_sph_viscosity_is_implicit(step))
+        return SELKIE_OK;
+    return sk_cuda_run(step, "sph_friction", launch_friction, error);
+}
+
+/* Sum over all particles in a fixed order: returns 1 to the last thread block, whose threads all get it. */
+SK_DEVICE int sum_of_launch(sk_cuda_data *data, double own, double *sum)
+{
+    own = sk_cuda_sum(own);
+    if (threadIdx.x == 0)
+        data->partial[blockIdx.x] = own;
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return 0;
+    *sum = sum_of_partials(data->partial, (int)gridDim.x);
+    return 1;
+}
+
+/* Drag and pull of the walls, and the first guess. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    begin_viscosity(const sk_step *step, const sk_cuda_sph_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    const viscous_arrays s = viscous_arrays_of(step->sph, constants->viscosity);
+    double sum = 0.0;
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        const sk_particle particle = load_particle(&step->particles.records[i]);
+        near_walls walls;
+        float pull[3] = {0.0f, 0.0f, 0.0f}, drag = 0.0f;
+        find_rough_walls(step, data, &frame, particle.position, &walls);
+        if (!(particle.flags & SK_PARTICLE_BOUNDARY))
+            drag = friction_terms(&constants->friction, &step->sph->boundary, &walls, particle.position, pull);
+        s.drag[i] = drag;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            s.residual[d][i] = pull[d];
+        sum += begin_viscosity_at(&s, particle.velocity, i);
+    }
+    double scale;
+    if (sum_of_launch(data, sum, &scale) && threadIdx.x == 0) {
+        data->sph.viscosity.scale = scale;
+        data->sph.viscosity.goal = SK_SPH_VISCOUS_TOLERANCE * SK_SPH_VISCOUS_TOLERANCE * scale;
+        data->sph.viscosity.iterations = data->sph.viscosity.done = 0;
+    }
+}
+
+/* The product with the direction, and the length of the step along it. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    apply_rows(const sk_step *step, const sk_cuda_sph_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const viscous_arrays s = viscous_arrays_of(step->sph, constants->viscosity);
+    const sk_cell_index index = index_of_grid(&step->grid);
+    double sum = 0.0;
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        const plain_list list = list_of_particle(&data->sph, step->sph, i);
+        sum += apply_viscosity(step, &s, &index, &list, (uint32_t)i);
+    }
+    double curvature;
+    if (sum_of_launch(data, sum, &curvature) && threadIdx.x == 0) {
+        data->sph.viscosity.length = curvature > 0.0 ? data->sph.viscosity.squares / curvature : 0.0;
+        data->sph.viscosity.done = !(curvature > 0.0);
+    }
+}
+
+/* The first residual. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    begin_residual(const sk_step *step, const sk_cuda_sph_constants *constants, sk_cuda_data *data,
+                   sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    const viscous_arrays s = viscous_arrays_of(step->sph, constants->viscosity);
+    double sum = 0.0;
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        float still[3] = {0.0f, 0.0f, 0.0f};
+        first_residual_at(&s, (step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) != 0, i);
+        sum += advance_viscosity_at(&s, 0.0, still, i);
+    }
+    double squares;
+    if (sum_of_launch(data, sum, &squares) && threadIdx.x == 0) {
+        data->sph.viscosity.squares = squares;
+        data->sph.viscosity.done = !(squares > data->sph.viscosity.goal);
+        SK_CUDA_SET_CONDITION(handle, !data->sph.viscosity.done);
+    }
+}
+
+/* A step along the direction, and whether another one follows. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    advance_rows(const sk_step *step, const sk_cuda_sph_constants *constants, sk_cuda_data *data,
+                 sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    const viscous_arrays s = viscous_arrays_of(step->sph, constants->viscosity);
+    const double length = data->sph.viscosity.length;
+    double sum = 0.0;
+    if (data->sph.viscosity.done) { /* without a curvature */
+        if (blockIdx.x == 0 && threadIdx.x == 0)
+            SK_CUDA_SET_CONDITION(handle, 0);
+        return;
+    }
+    SK_CUDA_EACH(i, step->particles.count)
+    sum += advance_viscosity_at(&s, length, step->particles.records[i].velocity, i);
+    double squares;
+    if (sum_of_launch(data, sum, &squares) && threadIdx.x == 0) {
+        data->sph.viscosity.share = squares / data->sph.viscosity.squares;
+        data->sph.viscosity.squares = squares;
+        data->sph.viscosity.iterations++;
+        data->sph.viscosity.done =
+            !(squares > data->sph.viscosity.goal) || data->sph.viscosity.iterations >= SK_SPH_MOST_VISCOUS_ITERATIONS;
+        SK_CUDA_SET_CONDITION(handle, !data->sph.viscosity.done);
+    }
+}
+
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    turn_rows(const sk_step *step, const sk_cuda_sph_constants *constants, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const viscous_arrays s = viscous_arrays_of(step->sph, constants->viscosity);
+    const double share = data->sph.viscosity.share;
+    if (data->sph.viscosity.done)
+        return;
+    SK_CUDA_EACH(i, step->particles.count)
+    turn_viscosity_at(&s, share, i);
+}
+
+static __global__ void end_viscosity(sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const double squares = data->sph.viscosity.squares;
+    data->results.sph.viscosity_iterations = data->sph.viscosity.iterations;
+    data->results.sph.viscosity_failed = !(squares <= 1e4 * data->sph.viscosity.goal) && squares > 0.0;
+}
+
+static void launch_conjugate_step(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_sph_constants *constants = &cuda->device->sph_constants;
+    (void)host;
+    SK_LAUNCH(cuda, apply_rows, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+    SK_LAUNCH(cuda, advance_rows, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data, cuda->condition);
+    SK_LAUNCH_SIMPLE(cuda, turn_rows, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+}
+
+static void launch_viscosity(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_sph_constants *constants = &cuda->device->sph_constants;
+    const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
+    SK_LAUNCH(cuda, begin_viscosity, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    SK_LAUNCH(cuda, apply_rows, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+    SK_LAUNCH(cuda, begin_residual, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data, handle);
+    sk_cuda_repeat(cuda, host, launch_conjugate_step, &cuda->data->sph.viscosity.done);
+    SK_LAUNCH_SIMPLE(cuda, end_viscosity, 1, 1, cuda->data);
+}
+
 selkie_code SK_DIM(sk_cuda_sph_forces)(sk_step *step, selkie_error *error)
 {
     step->cuda->particles_here = 0;
-    return sk_cuda_run(step, "sph_forces", launch_forces, error);
+    SK_TRY(sk_cuda_run(step, "sph_forces", launch_forces, error));
+    return sk_sph_viscosity_is_implicit(step) ? sk_cuda_run(step, "sph_viscosity", launch_viscosity, error) : SELKIE_OK;
 }
 
 /* --- Corrected gradients --- */
@@ -679,6 +879,11 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
     report->list_bytes = (int64_t)results->sph.rows * GROUP * (SELKIE_DIM == 3 ? 10 : 8);
     report->compression = results->count ? results->sph.compression / (double)results->count : 0.0;
     report->compression_max = results->sph.compression_max;
+    if (sk_sph_viscosity_is_implicit(step)) {
+        report->viscosity_iterations = results->sph.viscosity_iterations;
+        if (results->sph.viscosity_failed)
+            return sk_sph_viscosity_failed(step, report->viscosity_iterations, error);
+    }
     if (!solved)
         return SELKIE_OK;
     report->iterations = step->pressure.iterations = results->sph.iterations;
@@ -732,6 +937,7 @@ void SK_DIM(sk_cuda_fill_sph)(sk_step *step, sk_cuda_sent *sent)
     sk_sph *to = &sent->sph;
     *to = *step->sph;
     to->boundary = arrays->boundary;
+    to->particle_capacity = cuda->particle_capacity;
     to->number = arrays->number;
     to->sum_gradient = arrays->sum_gradient, to->shift = arrays->shift;
     memcpy(to->correction, arrays->correction, sizeof to->correction);
@@ -752,6 +958,9 @@ void SK_DIM(sk_cuda_fill_sph)(sk_step *step, sk_cuda_sent *sent)
     for (int a = 0; a < step->particles.attribute_count; a++)
         if (strcmp(step->particles.attributes[a].name, "pressure") == 0)
             constants->pressure = a;
+    SK_DIM(sk_sph_friction_frame_of)(step, &constants->friction);
+    constants->viscosity = sk_sph_viscous_shape_of(
+        step->sph->viscous, sk_scene_viscosity(step->scene) * sk_step_kick(step), step->sph->support);
     constants->pair_forces = SK_DIM(sk_sph_pair_forces)(step, &constants->forces);
     constants->progress = sk_sph_begin_solve(step);
     if (sk_sph_system_begin(step, &constants->system))
@@ -797,14 +1006,17 @@ selkie_code SK_DIM(sk_cuda_sph_boundary)(sk_step *step, selkie_error *error)
     *to = *from;
     to->particles = old.particles, to->index.cell_start = old.index.cell_start;
     to->index.table.entries = old.index.table.entries;
-    to->bodies = NULL, to->index.coordinates = NULL, to->index.neighbours = NULL;
+    to->bodies = old.bodies, to->index.coordinates = NULL, to->index.neighbours = NULL;
     const sent_array points = {&to->particles, from->particles, from->count * sizeof *from->particles,
                                &cuda->wall_bytes[0]};
     const sent_array starts = {&to->index.cell_start, index->cell_start,
                                from->count ? cells * sizeof *index->cell_start : 0, &cuda->wall_bytes[1]};
     const sent_array table = {&to->index.table.entries, index->table.entries, entries * sizeof *index->table.entries,
                               &cuda->wall_bytes[2]};
+    const sent_array bodies = {&to->bodies, from->bodies, (size_t)from->body_count * sizeof *from->bodies,
+                               &cuda->wall_bytes[3]};
     SK_TRY(send(cuda, points, error));
+    SK_TRY(send(cuda, bodies, error));
     SK_TRY(send(cuda, starts, error));
     SK_TRY(send(cuda, table, error));
     SK_CUDA_TRY(cudaMemcpyAsync(&cuda->device->sph.boundary, to, sizeof *to, cudaMemcpyHostToDevice, cuda->stream),

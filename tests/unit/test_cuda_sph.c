@@ -49,7 +49,8 @@ static double run_both(const selkie_scene *scene, int steps)
         const sk_sph_report *a = &plain->step.sph->report, *b = &cuda->step.sph->report;
         assert_int_equal(a->iterations, b->iterations);
         assert_int_equal(a->pairs, b->pairs);
-        assert_float_equal(a->compression, b->compression, 1e-9 + 1e-6 * a->compression);
+        assert_int_equal(a->viscosity_iterations, b->viscosity_iterations);
+        assert_float_equal(a->compression, b->compression, 1e-9 + 1e-3 * a->compression); /* follows the positions */
         assert_float_equal(plain->statistics.dt, cuda->statistics.dt, 1e-6 * plain->statistics.dt);
         assert_int_equal(plain->step.occupied_cells, cuda->step.occupied_cells);
     }
@@ -125,6 +126,44 @@ static void test_obstacle(void **state)
         fail_msg("%g m apart", apart);
 }
 
+/* Viscosity: explicit with friction of the walls and of an obstacle, and implicit, whose solver adds up in another
+ * order: it takes the same iterations, and the rest of both is below its tolerance. */
+static void viscous(double viscosity, double bound)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_obstacle_def obstacle;
+    set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.center[0] = 0.7;
+    obstacle.shape.center[1] = 0.2;
+    obstacle.shape.radius = 0.13;
+    obstacle.surface = SELKIE_WALL_NO_SLIP;
+    scene.obstacles = &obstacle;
+    scene.obstacle_count = 1;
+    scene.domain.walls[2] = SELKIE_WALL_NO_SLIP;
+    scene.viscosity = viscosity;
+    scene.time.step = 1e-3;
+    const double apart = run_both(&scene, 15);
+    if (!(apart <= bound * scene.domain.cell_size))
+        fail_msg("%g m apart", apart);
+}
+
+static void test_explicit_viscosity(void **state)
+{
+    (void)state;
+    viscous(0.01, 1e-5); /* the friction has one form on the host, with fused multiply-add */
+}
+
+static void test_implicit_viscosity(void **state)
+{
+    (void)state;
+    viscous(0.2, 1e-4);
+}
+
 /* What is missing is refused with one line. */
 static void test_refused(void **state)
 {
@@ -137,19 +176,24 @@ static void test_refused(void **state)
     selkie_world *world;
     selkie_error error = {0};
     set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
-    scene.viscosity = 0.1;
+    scene.domain.liquid_friction[2] = 0.1;
     selkie_world_options_defaults(&options);
     options.with_backend = 1;
     options.backend = SELKIE_BACKEND_CUDA;
     assert_int_equal(selkie_world_create(&scene, &options, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "viscosity of SPH"));
+    assert_non_null(strstr(error.message, "friction of walls in SPH"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iisph_2d), cmocka_unit_test(test_iisph_3d), cmocka_unit_test(test_accelerated),
-        cmocka_unit_test(test_obstacle), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_iisph_2d),
+        cmocka_unit_test(test_iisph_3d),
+        cmocka_unit_test(test_accelerated),
+        cmocka_unit_test(test_obstacle),
+        cmocka_unit_test(test_explicit_viscosity),
+        cmocka_unit_test(test_implicit_viscosity),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,14 +14,12 @@
 #include <string.h>
 
 #include "defs/materials.h"
-#include "methods/sph/near_walls.h"
-#include "methods/sph/sph_pair_kernels.h"
+#include "methods/sph/friction_plain.h"
 
 typedef struct friction {
     sk_step *step;
     const sk_sph_boundary *boundary;
-    sk_sph_friction_constants constants;
-    float at_spacing;                   /* c of a sheet over its kernel's value */
+    sk_sph_friction_frame frame;
     const sk_sph_friction_terms *terms; /* if they are asked for, not their effect */
     int solved;                         /* the viscosity solve has slowed the particles */
 } friction;
@@ -31,17 +29,8 @@ typedef struct part_sums {
     double force[3], torque[3];
 } part_sums;
 
-/* The contribution of one boundary particle to c; 0 out of reach. */
-static float weight_of(const friction *f, const sk_boundary_particle *wall, const float x[3])
-{
-    const sk_sph_body *body = &f->boundary->bodies[wall->body];
-    if (!body->no_slip)
-        return 0.0f;
-    return body->grip * SK_DIM(sk_sph_friction_weight)(&f->constants, x, wall->position, wall->volume);
-}
-
 /* The sum at a particle one spacing away from a flat wall, over the 1 / spacing^2 of finite differences. */
-static double flat_wall(const friction *f, const sk_sph *sph)
+static double flat_wall(const sk_sph_friction_constants *constants, const sk_sph *sph)
 {
     const double fine = sph->point_spacing;
     const int reach = (int)ceil(sph->support / fine), deep = SELKIE_DIM == 3 ? reach : 0;
@@ -51,17 +40,10 @@ static double flat_wall(const friction *f, const sk_sph *sph)
             double r2 = sph->spacing * sph->spacing + (x * x + z * z) * fine * fine;
             float q = (float)(sqrt(r2) / sph->support);
             if (q < 1.0f)
-                sum -= sk_sph_kernel_slope(f->constants.wendland, q) / q * f->constants.slope * r2 /
-                       (r2 + f->constants.softening);
+                sum -= sk_sph_kernel_slope(constants->wendland, q) / q * constants->slope * r2 /
+                       (r2 + constants->softening);
         }
     return 2.0 * sum * sph->volume * pow(fine / sph->spacing, SELKIE_DIM - 1) * sph->spacing * sph->spacing;
-}
-
-/* The contribution of a sheet to c: in 3D a plane of boundary particles sums up to the kernel at its distance. */
-static float side_weight(const friction *f, const sk_sph_side *side, const float x[3])
-{
-    float q = sk_sph_side_distance(side, x, f->constants.inverse_support);
-    return side->grip * f->at_spacing * sk_sph_kernel(f->constants.wendland, q);
 }
 
 /* Reactions to a particle's change: w_b (v' - v_b) on each boundary particle. Their sum is the particle's loss. */
@@ -71,7 +53,8 @@ static void add_reactions(const friction *f, const near_walls *near, const sk_pa
         for (uint32_t b = near->ranges[r].from; b < near->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
             const sk_sph_body *body = &f->boundary->bodies[wall->body];
-            float weight = body->wants_force ? weight_of(f, wall, particle->position) : 0.0f;
+            float weight =
+                body->wants_force ? friction_of_point(&f->frame, f->boundary, wall, particle->position) : 0.0f;
             if (weight == 0.0f)
                 continue;
             double force[3] = {0, 0, 0}, arm[3];
@@ -85,28 +68,10 @@ static void add_reactions(const friction *f, const near_walls *near, const sk_pa
                 sum->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
         }
     for (int s = 0; s < near->side_count; s++) {
-        float weight = side_weight(f, near->sides[s], particle->position);
+        float weight = friction_of_side(&f->frame, near->sides[s], particle->position);
         for (int d = 0; d < SELKIE_DIM; d++)
             sums[near->sides[s]->part].force[d] += (double)(weight * particle->velocity[d]);
     }
-}
-
-/* Returns c of a particle, and c u. */
-static float terms_of(const friction *f, const near_walls *near, const sk_particle *particle, float velocity[3])
-{
-    float total = 0.0f;
-    velocity[0] = velocity[1] = velocity[2] = 0.0f;
-    for (int r = 0; r < near->range_count; r++)
-        for (uint32_t b = near->ranges[r].from; b < near->ranges[r].to; b++) {
-            const sk_boundary_particle *wall = &f->boundary->particles[b];
-            float weight = weight_of(f, wall, particle->position);
-            total += weight;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                velocity[d] += weight * wall->velocity[d];
-        }
-    for (int s = 0; s < near->side_count; s++)
-        total += side_weight(f, near->sides[s], particle->position);
-    return total;
 }
 
 /* Applies the friction to a particle, unless the viscosity solve has done so. */
@@ -115,18 +80,13 @@ static void rub(const friction *f, const near_walls *near, uint32_t i, part_sums
     sk_particle *particle = &f->step->particles.records[i];
     float velocity[3];
     if (f->terms) {
-        f->terms->drag[i] = terms_of(f, near, particle, velocity);
+        f->terms->drag[i] = friction_terms(&f->frame, f->boundary, near, particle->position, velocity);
         for (int d = 0; d < SELKIE_DIM; d++)
             f->terms->pull[d][i] = velocity[d];
         return;
     }
-    if (!f->solved) {
-        const float total = terms_of(f, near, particle, velocity);
-        if (!(total > 0.0f))
-            return;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            particle->velocity[d] = (particle->velocity[d] + velocity[d]) / (1.0f + total);
-    }
+    if (!f->solved)
+        slow_particle(&f->frame, f->boundary, near, particle);
     if (sums)
         add_reactions(f, near, particle, sums);
 }
@@ -136,10 +96,7 @@ static void rub_block(const friction *f, int block, part_sums *sums)
     const sk_grid *grid = &f->step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     near_walls near = {0};
-    int sides = sk_sph_sides_near(f->step->sph, grid, block, f->step->sph->support, near.sides);
-    for (int s = 0; s < sides; s++)
-        if (f->boundary->bodies[near.sides[s]->part].no_slip)
-            near.sides[near.side_count++] = near.sides[s];
+    find_rough_sides(f->step, block, &near);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (start[c] == start[c + 1])
             continue;
@@ -150,27 +107,33 @@ static void rub_block(const friction *f, int block, part_sums *sums)
     }
 }
 
-static friction make_friction(sk_step *step)
+void SK_DIM(sk_sph_friction_frame_of)(const sk_step *step, sk_sph_friction_frame *f)
 {
     const sk_sph *sph = step->sph;
     const int wendland = sk_sph_is_wendland(step->scene);
     const double factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support);
-    friction f = {.step = step,
-                  .boundary = &sph->boundary,
-                  .constants = {.reach2 = (float)(sph->support * sph->support),
-                                .inverse_support = (float)(1.0 / sph->support),
-                                .slope = (float)(factor * sph->kernel_scale / (sph->support * sph->support)),
-                                .softening = (float)(0.01 * sph->support * sph->support),
-                                .strength = (float)(4.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step)),
-                                .wendland = wendland}};
-    f.constants.strength /= (float)flat_wall(&f, sph);
+    f->constants =
+        (sk_sph_friction_constants){.reach2 = (float)(sph->support * sph->support),
+                                    .inverse_support = (float)(1.0 / sph->support),
+                                    .slope = (float)(factor * sph->kernel_scale / (sph->support * sph->support)),
+                                    .softening = (float)(0.01 * sph->support * sph->support),
+                                    .strength = (float)(4.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step)),
+                                    .wendland = wendland};
+    f->constants.strength /= (float)flat_wall(&f->constants, sph);
     const float q = (float)(sph->spacing / sph->support);
-    f.at_spacing = (float)(2.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
-                   sk_sph_kernel(wendland, q);
+    f->at_spacing =
+        (float)(2.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
+        sk_sph_kernel(wendland, q);
+}
+
+static friction make_friction(sk_step *step)
+{
+    friction f = {.step = step, .boundary = &step->sph->boundary};
+    SK_DIM(sk_sph_friction_frame_of)(step, &f.frame);
     return f;
 }
 
-static int is_rough(const sk_step *step)
+int SK_DIM(sk_sph_is_rough)(const sk_step *step)
 {
     const sk_sph_boundary *boundary = &step->sph->boundary;
     int rough = 0;
@@ -182,7 +145,7 @@ static int is_rough(const sk_step *step)
 
 int SK_DIM(sk_sph_friction_of_walls)(sk_step *step, const sk_sph_friction_terms *terms)
 {
-    if (!is_rough(step))
+    if (!SK_DIM(sk_sph_is_rough)(step))
         return 0;
     friction f = make_friction(step);
     f.terms = terms;
@@ -207,7 +170,7 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
     int wanted = 0;
     for (size_t b = 0; b < parts; b++)
         wanted |= sph->boundary.bodies[b].no_slip && sph->boundary.bodies[b].wants_force;
-    if (!is_rough(step) || (solved && !wanted))
+    if (!SK_DIM(sk_sph_is_rough)(step) || (solved && !wanted))
         return SELKIE_OK;
 
     /* Slow the particles of each block; sum the friction on its walls if wanted. */

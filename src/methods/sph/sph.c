@@ -309,6 +309,14 @@ int sk_sph_viscosity_is_implicit(const sk_step *step)
     return sk_scene_viscosity(step->scene) * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
 }
 
+selkie_code sk_sph_viscosity_failed(const sk_step *step, int iterations, selkie_error *error)
+{
+    return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                   "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a smaller time.step "
+                   "or viscosity",
+                   (long long)step->step_count + 1, step->time, iterations);
+}
+
 /* Gravity times the extent of the liquid along it, m2/s2: twice the mean pressure of a column over its density. */
 static double hydrostatic_speed2(const sk_step *step)
 {

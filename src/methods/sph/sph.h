@@ -182,6 +182,8 @@ selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error
 double sk_sph_at(const sk_step *step, const double at[3], int component);
 /* Is the scene's viscosity too strong for an explicit step of this length? */
 int sk_sph_viscosity_is_implicit(const sk_step *step);
+/* Reports a solve of the implicit viscosity that has failed. */
+selkie_code sk_sph_viscosity_failed(const sk_step *step, int iterations, selkie_error *error);
 /* sqrt(2 x mean pressure / density), m/s, with the hydrostatic pressure before the first step: the speed at which
  * particles under pressure slip past each other. The pressure keeps their density implicitly. Sideways its gradients
  * act as explicit springs of the frequency sqrt(p / rho) / spacing, which a step must resolve. In a column of depth H
@@ -216,6 +218,12 @@ typedef struct sk_sph_friction_terms {
     float *pull[3]; /* [n] m/s */
 } sk_sph_friction_terms;
 
+/* Constants of this friction; do any walls have it? */
+struct sk_sph_friction_frame;
+void sk_sph_friction_frame_of_2d(const sk_step *step, struct sk_sph_friction_frame *frame);
+void sk_sph_friction_frame_of_3d(const sk_step *step, struct sk_sph_friction_frame *frame);
+int sk_sph_is_rough_2d(const sk_step *step);
+int sk_sph_is_rough_3d(const sk_step *step);
 /* The terms of all particles, for the viscosity solve. Returns 0 and leaves them as they are if no wall rubs. */
 int sk_sph_friction_of_walls_2d(sk_step *step, const sk_sph_friction_terms *terms);
 int sk_sph_friction_of_walls_3d(sk_step *step, const sk_sph_friction_terms *terms);

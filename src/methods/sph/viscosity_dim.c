@@ -21,15 +21,17 @@ SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t
         for (int d = 0; d < SELKIE_DIM; d++) {
             f8 x = own->position[d] - f8_gather(w->array[POSITION + d], index);
             r2 += x * x;
-            approach += x * (s->direction[d][i] - f8_gather(w->array[VECTOR + d], index));
+            approach += x * (s->arrays.direction[d][i] - f8_gather(w->array[VECTOR + d], index));
         }
         f8 volume = 2.0f / (sph->density[i] + f8_gather(w->array[DENSITY], index));
-        f8 share = volume * approach * (s->shape.near / (r2 + s->shape.softening) + s->shape.even + s->shape.far * r2);
+        f8 share =
+            volume * approach *
+            (s->arrays.shape.near / (r2 + s->arrays.shape.softening) + s->arrays.shape.even + s->arrays.shape.far * r2);
         for (int d = 0; d < SELKIE_DIM; d++)
             sum[d] += share * gradient[d];
     }
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d] = (1.0f + s->drag[i]) * s->direction[d][i] - f8_sum(sum[d]);
+        result[d] = (1.0f + s->arrays.drag[i]) * s->arrays.direction[d][i] - f8_sum(sum[d]);
 }
 
 static void apply_tuned(const viscous_system *s)
@@ -46,7 +48,7 @@ static void apply_tuned(const viscous_system *s)
             make_tile(grid, block, &w->tile);
             sk_particle_tile_load_vectors(&w->tile, step->particles.records, 0, w->array + POSITION);
             for (int d = 0; d < SELKIE_DIM; d++)
-                sk_particle_tile_load_floats(&w->tile, s->direction[d], w->array[VECTOR + d]);
+                sk_particle_tile_load_floats(&w->tile, s->arrays.direction[d], w->array[VECTOR + d]);
             sk_particle_tile_load_floats(&w->tile, sph->density, w->array[DENSITY]);
 
             /* The product of each particle, and the block's share of direction . product. */
@@ -59,8 +61,8 @@ static void apply_tuned(const viscous_system *s)
                 else
                     apply_one(s, w, i, 0, result);
                 for (int d = 0; d < SELKIE_DIM; d++) {
-                    s->product[d][i] = fixed ? 0.0f : result[d];
-                    sum += (double)s->product[d][i] * s->direction[d][i];
+                    s->arrays.product[d][i] = fixed ? 0.0f : result[d];
+                    sum += (double)s->arrays.product[d][i] * s->arrays.direction[d][i];
                 }
             }
             sph->block_sums[block].product = sum;

@@ -11,19 +11,12 @@
 #include <string.h>
 
 #include "defs/materials.h"
-#include "base/dimension.h"
-#include "methods/sph/sph.h"
-#include "methods/sph/sph_pair_kernels.h"
-
-enum { MOST_ITERATIONS = 200 };
-#define TOLERANCE 1e-5 /* of |residual| over |v*| */
+#include "methods/sph/viscous_arrays.h"
 
 typedef struct viscous_system {
     sk_step *step;
     void *scratch;
-    sk_sph_viscous_shape shape;
-    float *residual[3], *direction[3], *product[3];
-    float *drag; /* of no-slip walls */
+    viscous_arrays arrays;
     /* product = A direction, with direction . product of each block in block_sums. Particles with prescribed velocities
      * have no row: their product is 0. */
     void (*apply)(const struct viscous_system *system);
@@ -49,13 +42,7 @@ static double advance(const viscous_system *s, double length)
         double sum = 0.0;
         const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
         for (uint32_t i = start[0]; i < start[SK_BLOCK_CELLS]; i++)
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                if (length != 0.0) {
-                    step->particles.records[i].velocity[d] += (float)(length * s->direction[d][i]);
-                    s->residual[d][i] -= (float)(length * s->product[d][i]);
-                }
-                sum += (double)s->residual[d][i] * s->residual[d][i];
-            }
+            sum += advance_viscosity_at(&s->arrays, length, step->particles.records[i].velocity, i);
         sums[block].product = sum;
     }
     double total = 0.0;
@@ -69,43 +56,27 @@ static void turn(const viscous_system *s, double share)
     const int64_t count = s->step->particles.count;
 #pragma omp parallel for num_threads(s->step->threads) schedule(static)
     for (int64_t i = 0; i < count; i++)
-        for (int d = 0; d < SELKIE_DIM; d++)
-            s->direction[d][i] = s->residual[d][i] + (float)share * s->direction[d][i];
+        turn_viscosity_at(&s->arrays, share, (size_t)i);
 }
 
 static viscous_system make_viscous_system(sk_step *step)
 {
-    sk_sph *sph = step->sph;
-    viscous_system s = {.step = step,
-                        .shape = sk_sph_viscous_shape_of(
-                            sph->viscous, sk_scene_viscosity(step->scene) * sk_step_kick(step), sph->support)};
-    float *const shift = sph->shift[0];
-    const size_t count = sph->particle_capacity;
-    float *const free_arrays[9] = {shift,
-                                   shift + count,
-                                   shift + 2 * count,
-                                   sph->variable[0],
-                                   sph->variable[1],
-                                   sph->variable[2],
-                                   sph->variable[3],
-                                   sph->variable[4],
-                                   sph->source};
-    for (int d = 0; d < 3; d++) {
-        s.residual[d] = free_arrays[d];
-        s.direction[d] = free_arrays[3 + d];
-        s.product[d] = free_arrays[6 + d];
-    }
-    s.drag = shift + 3 * count;
-    return s;
+    const sk_sph *sph = step->sph;
+    return (viscous_system){
+        .step = step,
+        .arrays = viscous_arrays_of(
+            sph,
+            sk_sph_viscous_shape_of(sph->viscous, sk_scene_viscosity(step->scene) * sk_step_kick(step), sph->support))};
 }
 
 /* Sets the walls' drag c, and the residual to their pull c u. */
-static void find_friction(const viscous_system *s)
+static void find_friction(const viscous_system *system)
 {
+    const viscous_arrays *s = &system->arrays;
     const sk_sph_friction_terms terms = {s->drag, {s->residual[0], s->residual[1], s->residual[2]}};
-    if (SK_DIM(sk_sph_friction_of_walls)(s->step, &terms))
+    if (SK_DIM(sk_sph_friction_of_walls)(system->step, &terms))
         return;
-    const size_t bytes = (size_t)s->step->particles.count * sizeof *s->drag;
+    const size_t bytes = (size_t)system->step->particles.count * sizeof *s->drag;
     memset(s->drag, 0, bytes);
     for (int d = 0; d < SELKIE_DIM; d++)
         memset(s->residual[d], 0, bytes);
@@ -120,24 +91,16 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
     double scale = 0.0;
     find_friction(s);
     for (int64_t i = 0; i < step->particles.count; i++)
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            s->direction[d][i] = step->particles.records[i].velocity[d];
-            const double right = (double)s->direction[d][i] + s->residual[d][i];
-            scale += right * right;
-        }
+        scale += begin_viscosity_at(&s->arrays, step->particles.records[i].velocity, (size_t)i);
     apply(s);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t i = 0; i < step->particles.count; i++) {
-        int fixed = (step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) != 0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            float rest = fixed ? 0.0f : s->direction[d][i] + s->residual[d][i] - s->product[d][i];
-            s->residual[d][i] = s->direction[d][i] = rest;
-        }
-    }
+    for (int64_t i = 0; i < step->particles.count; i++)
+        first_residual_at(&s->arrays, (step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) != 0, (size_t)i);
 
     /* Conjugate gradients. */
-    double squares = advance(s, 0.0), goal = TOLERANCE * TOLERANCE * scale;
-    for (sph->report.viscosity_iterations = 0; squares > goal && sph->report.viscosity_iterations < MOST_ITERATIONS;
+    double squares = advance(s, 0.0), goal = SK_SPH_VISCOUS_TOLERANCE * SK_SPH_VISCOUS_TOLERANCE * scale;
+    for (sph->report.viscosity_iterations = 0;
+         squares > goal && sph->report.viscosity_iterations < SK_SPH_MOST_VISCOUS_ITERATIONS;
          sph->report.viscosity_iterations++) {
         double curvature = apply(s);
         if (!(curvature > 0.0))
@@ -148,10 +111,7 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
     }
 
     if (!(squares <= 1e4 * goal) && squares > 0.0)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a "
-                       "smaller time.step or viscosity",
-                       (long long)step->step_count + 1, step->time, sph->report.viscosity_iterations);
+        return sk_sph_viscosity_failed(step, sph->report.viscosity_iterations, error);
     return SELKIE_OK;
 }
 
