@@ -1,4 +1,5 @@
-/* The laws of elastic_kernels.h for four or eight points of one material at a time. For files compiled per dimension.
+/* The laws of elastic_kernels.h for four, eight or sixteen points of one material at a time. For files compiled per
+ * dimension.
  *
  * No eigenvectors: with b = F F^T, every law is a function of the matrix b itself. Hencky's strain is log(b)/2, by
  * X = (b - 1)(b + 1)^-1 and its series X + X^3/3 + X^5/5 + ..; the stretch V = sqrt(b) comes from Newton's iteration;
@@ -16,7 +17,7 @@
 
 #define SK_LANES_INLINE static inline __attribute__((always_inline, unused))
 
-/* Points in a group; a file that takes more than four defines it before this header. */
+/* Points in a group: 4, 8, or 16 with AVX-512; a file that takes more than four defines it before this header. */
 #ifndef SK_LANES_COUNT
 #define SK_LANES_COUNT 4
 #endif
@@ -40,18 +41,25 @@ typedef struct sk_elastic_group {
 
 SK_LANES_INLINE fl fl_splat(float value)
 {
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+    return (fl)_mm512_set1_ps(value);
+#elif SK_LANES_COUNT == 8
     return f8_splat(value);
 #else
     return (fl){value, value, value, value};
 #endif
 }
 
-/* Eight lanes from the first and the last four, and back. */
+/* Eight lanes from the first and the last four, and back. AVX loads and stores the last four in one instruction, which
+ * GCC does not find: it shuffles. */
 #if SK_LANES_COUNT == 8
 SK_LANES_INLINE fl fl_join(f4 low, f4 high)
 {
+#if defined(__AVX__)
+    return (fl)_mm256_insertf128_ps(_mm256_castps128_ps256((__m128)low), (__m128)high, 1);
+#else
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
 }
 
 SK_LANES_INLINE f4 fl_low(fl a)
@@ -61,7 +69,11 @@ SK_LANES_INLINE f4 fl_low(fl a)
 
 SK_LANES_INLINE f4 fl_high(fl a)
 {
+#if defined(__AVX__)
+    return (f4)_mm256_extractf128_ps((__m256)a, 1);
+#else
     return __builtin_shufflevector(a, a, 4, 5, 6, 7);
+#endif
 }
 #endif
 
@@ -79,7 +91,9 @@ SK_LANES_INLINE void fl_store(float *to, fl value)
 
 SK_LANES_INLINE fl fl_multiply_add(fl a, fl b, fl c)
 {
-#if SK_LANES_COUNT == 4
+#if SK_LANES_COUNT == 16
+    return (fl)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif SK_LANES_COUNT == 4
     return f4_multiply_add(a, b, c);
 #elif defined(__FMA__)
     return (fl)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
@@ -91,7 +105,9 @@ SK_LANES_INLINE fl fl_multiply_add(fl a, fl b, fl c)
 
 SK_LANES_INLINE fl fl_sqrt(fl a)
 {
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+    return (fl)_mm512_sqrt_ps((__m512)a);
+#elif SK_LANES_COUNT == 8
     return f8_sqrt(a);
 #else
     return f4_sqrt(a);
@@ -116,7 +132,9 @@ SK_LANES_INLINE fl sk_choose(sk_lane_mask mask, fl yes, fl no)
 /* The second one where either is not a number, but on ARM, where it is the other. */
 SK_LANES_INLINE fl sk_larger(fl a, fl b)
 {
-#if SK_LANES_COUNT == 8 && defined(__AVX__)
+#if SK_LANES_COUNT == 16
+    return (fl)_mm512_max_ps((__m512)a, (__m512)b);
+#elif SK_LANES_COUNT == 8 && defined(__AVX__)
     return (fl)_mm256_max_ps((__m256)a, (__m256)b);
 #elif SK_LANES_COUNT == 4 && defined(__SSE__)
     return (fl)_mm_max_ps((__m128)a, (__m128)b);
@@ -134,7 +152,9 @@ SK_LANES_INLINE fl sk_absolute(fl a)
 
 SK_LANES_INLINE int sk_any(sk_lane_mask mask)
 {
-#if SK_LANES_COUNT == 8 && defined(__AVX__)
+#if SK_LANES_COUNT == 16
+    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif SK_LANES_COUNT == 8 && defined(__AVX__)
     return _mm256_movemask_ps((__m256)mask) != 0;
 #elif SK_LANES_COUNT == 4 && defined(__aarch64__)
     return vmaxvq_u32((uint32x4_t)mask) != 0;

@@ -9,6 +9,9 @@
 
 #include "methods/method.h"
 
+/* Entries of the order beyond the last that may be read. */
+enum { SK_LAGGING_BEYOND = 2 * SK_PARTICLES_BEYOND };
+
 typedef struct sk_lagging {
     int count;
     const char *const *names; /* [count] of the attributes */

@@ -16,7 +16,7 @@ static int is_lagging(const sk_lagging *lagging, const char *name)
 /* Room for the order, and the numbers 0, 1, 2 .. of the points before the sort. */
 static selkie_code reserve_order(sk_step *step, sk_lagging *lagging, selkie_error *error)
 {
-    const size_t count = (size_t)step->particles.count + SK_PARTICLES_BEYOND;
+    const size_t count = (size_t)step->particles.count + SK_LAGGING_BEYOND;
     SK_TRY(sk_reserve(step->memory, (void **)&lagging->order, &lagging->order_capacity, count, sizeof *lagging->order,
                       "order of points", error));
     SK_TRY(sk_reserve(step->memory, (void **)&lagging->identity, &lagging->identity_capacity, count,
@@ -54,6 +54,6 @@ selkie_code SK_DIM(sk_lagging_sort)(sk_step *step, sk_lagging *lagging, selkie_e
         all->attributes[kept[a]] = moved[a];
     lagging->lags = code == SELKIE_OK && moved[last].data == lagging->order;
     if (lagging->lags)
-        memset(lagging->order + all->count, 0, SK_PARTICLES_BEYOND * sizeof *lagging->order);
+        memset(lagging->order + all->count, 0, SK_LAGGING_BEYOND * sizeof *lagging->order);
     return code;
 }

@@ -23,7 +23,7 @@ SK_LANES_INLINE sk_point_rows sk_mpm_sources(const sk_mpm_points *points, const 
  * order has as many entries beyond the last. */
 SK_LANES_INLINE void sk_mpm_fetch(const sk_mpm_points *points, const float *matrices, size_t p)
 {
-    enum { AHEAD = SK_PARTICLES_BEYOND };
+    enum { AHEAD = SK_LAGGING_BEYOND };
     if (points->order)
         for (size_t l = 0; l < SK_LANES; l++)
             __builtin_prefetch(matrices + (size_t)points->order[p + AHEAD - SK_LANES + l] * SK_MPM_MATRIX);
@@ -87,7 +87,11 @@ SK_LANES_INLINE void sk_load_matrices(const float *from, const sk_point_rows *ro
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
         sk_load_columns(from, SK_MPM_MATRIX, n, rows, matrix + n);
-    if (SELKIE_DIM == 3)
+    if (SELKIE_DIM == 3 && SK_LANES == 16) {
+        fl last[4]; /* a fourth column costs less than numbers one by one */
+        sk_load_columns(from, SK_MPM_MATRIX, SK_MPM_MATRIX - 4, rows, last);
+        matrix[SK_MPM_MATRIX - 1] = last[3];
+    } else if (SELKIE_DIM == 3)
         matrix[SK_MPM_MATRIX - 1] = sk_load_column(from, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows);
 }
 
@@ -96,7 +100,9 @@ SK_LANES_INLINE void sk_store_matrices(float *to, const sk_point_rows *rows, sk_
 {
     for (int n = 0; n + 4 <= SK_MPM_MATRIX; n += 4)
         sk_store_columns(to, SK_MPM_MATRIX, n, rows, kind, matrix + n);
-    if (SELKIE_DIM == 3)
+    if (SELKIE_DIM == 3 && SK_LANES == 16)
+        sk_store_columns(to, SK_MPM_MATRIX, SK_MPM_MATRIX - 4, rows, kind, matrix + SK_MPM_MATRIX - 4);
+    else if (SELKIE_DIM == 3)
         sk_store_column(to, SK_MPM_MATRIX, SK_MPM_MATRIX - 1, rows, kind, matrix[SK_MPM_MATRIX - 1]);
 }
 

@@ -1,5 +1,8 @@
 /* Plastic flow and stress of points that follow each other, tuned: in lanes where they share a material. Groups do not
  * end with cells, so that lanes are full. */
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define SK_LANES_COUNT 16
+#endif
 #include "base/simd.h"
 #include "methods/elastoplastic/mpm_lanes.h"
 

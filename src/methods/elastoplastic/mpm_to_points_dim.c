@@ -71,6 +71,16 @@ SK_LANES_INLINE fl weigh(const fl weight[3], const fl level[3])
 
 /* --- Lanes of one cell --- */
 
+/* A node in all lanes. AVX loads it there; elsewhere compilers multiply by a lane of the three nodes. */
+SK_LANES_INLINE fl spread(const float *node)
+{
+#if SK_LANES_COUNT == 8 && defined(__AVX__)
+    return (fl)_mm256_broadcast_ss(node);
+#else
+    return fl_splat(*node);
+#endif
+}
+
 /* A component of velocity (m/s), and its gradient and affine slope in the units of the axes' rises and moments. */
 SK_LANES_INLINE fl take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], const fl cross[ROWS],
                         fl gradient[SELKIE_DIM], fl slope[SELKIE_DIM])
@@ -80,8 +90,8 @@ SK_LANES_INLINE fl take(const float *first, const sk_mpm_axis axes[SELKIE_DIM], 
 #pragma GCC unroll 9
     for (int row = 0; row < ROWS; row++) {
         const int j = row % 3, k = row / 3;
-        const f4 nodes = f4_load(first + sk_mpm_row_start(row));
-        const fl node[3] = {fl_splat(nodes[0]), fl_splat(nodes[1]), fl_splat(nodes[2])};
+        const float *from = first + sk_mpm_row_start(row);
+        const fl node[3] = {spread(from), spread(from + 1), spread(from + 2)};
         for (int i = 0; i < 3; i++)
             level[0][i] = fl_multiply_add(cross[row], node[i], level[0][i]);
         const fl sum = weigh(axes[0].weight, node);

@@ -1,6 +1,7 @@
 /* Points as lanes: their records, columns of their attributes, and their move. For files compiled per dimension.
  *
- * A group is up to four points, or eight; sk_lane_kind says which. Kinds are constants where functions are inlined.
+ * A group is up to four points, eight or sixteen; sk_lane_kind says which. Kinds are constants where functions are
+ * inlined.
  */
 #ifndef SK_METHODS_POINT_LANES_H
 #define SK_METHODS_POINT_LANES_H
@@ -31,7 +32,9 @@ SK_LANES_INLINE int sk_lane_stores(const sk_point_rows *rows, sk_lane_kind kind,
 
 SK_LANES_INLINE sk_lane_mask sk_lane_numbers(void)
 {
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+    return (sk_lane_mask){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif SK_LANES_COUNT == 8
     return (sk_lane_mask){0, 1, 2, 3, 4, 5, 6, 7};
 #else
     return (sk_lane_mask){0, 1, 2, 3};
@@ -114,6 +117,7 @@ SK_LANES_INLINE f4 sk_four_sums(f4 a, f4 b, f4 c, f4 d)
 }
 
 /* The sums of the lanes of four vectors. */
+#if SK_LANES_COUNT <= 8
 SK_LANES_INLINE f4 sk_lane_sums(fl a, fl b, fl c, fl d)
 {
 #if SK_LANES_COUNT == 8
@@ -122,8 +126,29 @@ SK_LANES_INLINE f4 sk_lane_sums(fl a, fl b, fl c, fl d)
     return sk_four_sums(a, b, c, d);
 #endif
 }
+#endif
 
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+/* sk_transpose of each four lanes. */
+SK_LANES_INLINE void sk_transpose_halves(fl r[4])
+{
+    const __m512 a = _mm512_unpacklo_ps((__m512)r[0], (__m512)r[1]), b = _mm512_unpackhi_ps((__m512)r[0], (__m512)r[1]);
+    const __m512 c = _mm512_unpacklo_ps((__m512)r[2], (__m512)r[3]), d = _mm512_unpackhi_ps((__m512)r[2], (__m512)r[3]);
+    r[0] = (fl)_mm512_unpacklo_pd((__m512d)a, (__m512d)c);
+    r[1] = (fl)_mm512_unpackhi_pd((__m512d)a, (__m512d)c);
+    r[2] = (fl)_mm512_unpacklo_pd((__m512d)b, (__m512d)d);
+    r[3] = (fl)_mm512_unpackhi_pd((__m512d)b, (__m512d)d);
+}
+
+/* Four of the lanes. `quarter` is a constant where this is inlined. */
+SK_LANES_INLINE f4 sk_quarter(fl a, int quarter)
+{
+    return (f4)(quarter == 0   ? _mm512_castps512_ps128((__m512)a)
+                : quarter == 1 ? _mm512_extractf32x4_ps((__m512)a, 1)
+                : quarter == 2 ? _mm512_extractf32x4_ps((__m512)a, 2)
+                               : _mm512_extractf32x4_ps((__m512)a, 3));
+}
+#elif SK_LANES_COUNT == 8
 /* sk_transpose of the first and of the last four lanes. */
 SK_LANES_INLINE void sk_transpose_halves(fl r[4])
 {
@@ -148,7 +173,12 @@ SK_LANES_INLINE void sk_load_columns(const float *from, int width, int first, co
 {
     for (int l = 0; l < 4; l++) {
         const f4 low = f4_load(from + rows->at[l] * (size_t)width + first);
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+        __m512 part = _mm512_castps128_ps512((__m128)low);
+        part = _mm512_insertf32x4(part, _mm_loadu_ps(from + rows->at[l + 4] * (size_t)width + first), 1);
+        part = _mm512_insertf32x4(part, _mm_loadu_ps(from + rows->at[l + 8] * (size_t)width + first), 2);
+        columns[l] = (fl)_mm512_insertf32x4(part, _mm_loadu_ps(from + rows->at[l + 12] * (size_t)width + first), 3);
+#elif SK_LANES_COUNT == 8
         columns[l] = fl_join(low, f4_load(from + rows->at[l + 4] * (size_t)width + first));
 #else
         columns[l] = low;
@@ -162,9 +192,12 @@ SK_LANES_INLINE void sk_store_columns(float *to, int width, int first, const sk_
 {
     fl part[4] = {columns[0], columns[1], columns[2], columns[3]};
     sk_transpose_halves(part);
+#pragma GCC unroll 16
     for (int l = 0; l < SK_LANES; l++)
         if (sk_lane_stores(rows, kind, l))
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+            f4_store(to + rows->at[l] * (size_t)width + first, sk_quarter(part[l % 4], l / 4));
+#elif SK_LANES_COUNT == 8
             f4_store(to + rows->at[l] * (size_t)width + first, l < 4 ? fl_low(part[l % 4]) : fl_high(part[l % 4]));
 #else
             f4_store(to + rows->at[l] * (size_t)width + first, part[l]);
@@ -175,7 +208,12 @@ SK_LANES_INLINE fl sk_load_column(const float *from, int width, int column, cons
 {
     const float *first = from + column;
     const size_t w = (size_t)width, *at = rows->at;
-#if SK_LANES_COUNT == 8
+#if SK_LANES_COUNT == 16
+    typedef uint64_t index __attribute__((vector_size(64), aligned(8)));
+    const __m256 low = _mm512_i64gather_ps((__m512i)(*(const index *)at * w), first, 4);
+    const __m256 high = _mm512_i64gather_ps((__m512i)(*(const index *)(at + 8) * w), first, 4);
+    return (fl)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#elif SK_LANES_COUNT == 8
     return (fl){first[at[0] * w], first[at[1] * w], first[at[2] * w], first[at[3] * w],
                 first[at[4] * w], first[at[5] * w], first[at[6] * w], first[at[7] * w]};
 #else
