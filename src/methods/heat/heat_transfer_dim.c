@@ -148,40 +148,59 @@ typedef struct cube_sums {
     d8 weight, enthalpy;
 } cube_sums;
 
-enum { CUBES = TILE - WIDTH * WIDTH - WIDTH - 1 };
+enum { PLANE = WIDTH * WIDTH, CUBES = PLANE - WIDTH - 1 };
 
-/* add_particles() for one material. Particles between the same nodes are added as a vector; then the sums go to the
- * nodes. */
-static void add_cubes(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
-                      const heat_block *own, double *tile)
+/* Adds the sums of a plane of cubes to the nodes, and clears them. */
+static void flush_plane(double capacity, cube_sums cubes[CUBES], double *tile)
 {
-    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    const double capacity = heat->curves[0].capacity;
-    cube_sums cubes[CUBES];
-    memset(cubes, 0, sizeof cubes);
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            f8 weight;
-            const double enthalpy = sk_heat_get(a, p);
-            const int base = find_cube(own, step->particles.records[p].position, &weight);
-            if (__builtin_expect(!own->edge[base], 1)) {
-                const d8 wide = __builtin_convertvector(weight, d8);
-                cubes[base].weight += wide;
-                cubes[base].enthalpy += wide * enthalpy;
-                continue;
-            }
-            for (int n = 0; n < SK_CORNERS; n++) {
-                const int node = base + (n & 1) + rows[n >> 1], to = own->closed[node] ? tile_index(c) : node;
-                tile[2 * to] += capacity * (double)weight[n];
-                tile[2 * to + 1] += capacity * (double)weight[n] * enthalpy;
-            }
-        }
     for (int n = 0; n < CUBES; n++)
         for (int c = 0; c < SK_CORNERS; c++) {
             double *to = tile + 2 * (n + (c & 1) + rows[c >> 1]);
             to[0] += capacity * cubes[n].weight[c];
             to[1] += capacity * cubes[n].enthalpy[c];
         }
+    memset(cubes, 0, CUBES * sizeof *cubes);
+}
+
+/* A particle of cell c beside a closed cell. */
+static void add_beside_closed(const heat_block *own, int c, int base, f8 weight, double capacity, double enthalpy,
+                              double *tile)
+{
+    for (int n = 0; n < SK_CORNERS; n++) {
+        const int node = base + (n & 1) + rows[n >> 1], to = own->closed[node] ? tile_index(c) : node;
+        tile[2 * to] += capacity * (double)weight[n];
+        tile[2 * to + 1] += capacity * (double)weight[n] * enthalpy;
+    }
+}
+
+/* add_particles() for one material. Particles between the same nodes are added as a vector; then the sums go to the
+ * nodes. The cells of a plane reach two planes of cubes, which the first cache holds. */
+static void add_cubes(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
+                      const heat_block *own, double *tile)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const double capacity = heat->curves[0].capacity;
+    cube_sums cubes[2][CUBES];
+    memset(cubes, 0, sizeof cubes);
+    for (int k = 0; k < SK_BLOCK_N; k++) {
+        for (int c = k * SK_BLOCK_N * SK_BLOCK_N; c < (k + 1) * SK_BLOCK_N * SK_BLOCK_N; c++)
+            for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+                f8 weight;
+                const double enthalpy = sk_heat_get(a, p);
+                const int base = find_cube(own, step->particles.records[p].position, &weight);
+                const int upper = base >= (k + 1) * PLANE, at = base - (k + upper) * PLANE;
+                if (__builtin_expect(own->edge[base] || at < 0 || at >= CUBES, 0)) {
+                    add_beside_closed(own, c, base, weight, capacity, enthalpy, tile);
+                    continue;
+                }
+                const d8 wide = __builtin_convertvector(weight, d8);
+                cube_sums *to = &cubes[(k + upper) & 1][at];
+                to->weight += wide;
+                to->enthalpy += wide * enthalpy;
+            }
+        flush_plane(capacity, cubes[k & 1], tile + 2 * k * PLANE);
+    }
+    flush_plane(capacity, cubes[SK_BLOCK_N & 1], tile + 2 * SK_BLOCK_N * PLANE);
 }
 #endif
 
