@@ -486,24 +486,49 @@ typedef struct given_cells {
     uint8_t around[SK_BLOCK_CELLS];
 } given_cells;
 
+/* Has a row of a block along x, from a place on, a given face? */
+static int row_has_given(const sk_stress_system *system, size_t place)
+{
+    uint64_t any[SK_BLOCK_N / 8], all = 0;
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        memcpy(any, system->fixed[a] + place, sizeof any);
+        for (int n = 0; n < SK_BLOCK_N / 8; n++)
+            all |= any[n];
+    }
+    return all != 0;
+}
+
+/* Marks the cells of a block around those with a given face, in a row from i = first to last. */
+static void mark_row(const sk_stress_system *system, size_t place, int first, int last, int j, int k,
+                     given_cells *given)
+{
+    for (int i = first; i <= last; i++, place++) {
+        int any = 0;
+        for (int a = 0; a < SELKIE_DIM; a++)
+            any |= system->fixed[a][place];
+        for (int n = 0; n < SK_NEIGHBOURS && any; n++) {
+            const int x = i + n % 3 - 1, y = j + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? k + n / 9 - 1 : 0;
+            if (((x | y | z) & ~SK_BLOCK_MASK) == 0)
+                given->around[x | y << SK_BLOCK_LOG | z << 2 * SK_BLOCK_LOG] = 1;
+        }
+    }
+}
+
 /* Marks the cells of a block with a given face in or beside them. */
 static void mark_given(const sk_stress_system *system, const sk_stress_level *level, int block, given_cells *given)
 {
-    const int low = level->near_given[block] ? -1 : SK_BLOCK_N + 1;
     memset(given, 0, sizeof *given);
-    for (int k = SELKIE_DIM == 3 ? low : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
-        for (int j = low; j <= SK_BLOCK_N; j++)
-            for (int i = low; i <= SK_BLOCK_N; i++) {
-                const size_t place = sk_stress_place(level->neighbours, block, (const int[3]){i, j, k});
-                int any = 0;
-                for (int a = 0; a < SELKIE_DIM; a++)
-                    any |= system->fixed[a][place];
-                for (int n = 0; n < SK_NEIGHBOURS && any; n++) {
-                    const int x = i + n % 3 - 1, y = j + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? k + n / 9 - 1 : 0;
-                    if (((x | y | z) & ~SK_BLOCK_MASK) == 0)
-                        given->around[x | y << SK_BLOCK_LOG | z << 2 * SK_BLOCK_LOG] = 1;
-                }
-            }
+    if (!level->near_given[block])
+        return;
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++) {
+            const size_t row = sk_stress_place(level->neighbours, block, (const int[3]){0, j, k});
+            if (row_has_given(system, row))
+                mark_row(system, row, 0, SK_BLOCK_N - 1, j, k, given);
+            mark_row(system, sk_stress_place(level->neighbours, block, (const int[3]){-1, j, k}), -1, -1, j, k, given);
+            mark_row(system, sk_stress_place(level->neighbours, block, (const int[3]){SK_BLOCK_N, j, k}), SK_BLOCK_N,
+                     SK_BLOCK_N, j, k, given);
+        }
 }
 
 /* The right side of a block's rows into `right` and r, the start into x. */
@@ -630,9 +655,15 @@ static void lower_source(const sk_stress_system *system, const sk_stress_level *
     }
 }
 
-selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_stress_options *options,
+selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_stress_options *wanted,
                                     sk_stress_report *report, selkie_error *error)
 {
+    /* A loop over few blocks takes less time than a team of threads takes to begin it. */
+    sk_stress_options few = *wanted;
+    const sk_stress_options *options = &few;
+    if ((size_t)system->block_count * SK_BLOCK_CELLS <= FEW_ROWS)
+        few.threads = 1;
+
     sk_stress_hierarchy hierarchy;
     const sk_stress_level *level = &hierarchy.levels[0];
     vectors v;

@@ -67,19 +67,25 @@ static unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
 /* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
 static void measure_cell(const sk_step *step, sk_plain_cell cell, int cut, float share[SK_CORNERS])
 {
+    static const int stride[3] = {1, 3, 9};
     const sk_grid *grid = &step->grid;
     const float *depth = grid->fields[SK_FIELD_DEPTH], own = depth[sk_plain_index(cell)];
     const unsigned occupied = occupied_sub_cells(step, cell);
+    float depth_at[SK_NEIGHBOURS], distance_at[SK_NEIGHBOURS];
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
+        depth_at[n] = is_solid(grid, other) ? own : depth[sk_plain_index(other)];
+        distance_at[n] = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, other)] : 1.0f;
+    }
     for (int n = 0; n < SK_CORNERS; n++) {
         float below[SK_CORNERS], outside[SK_CORNERS];
         for (int m = 0; m < SK_CORNERS; m++) {
-            int offset[3] = {0, 0, 0};
+            int other = SK_NEIGHBOURS / 2;
             for (int d = 0; d < SELKIE_DIM; d++)
-                offset[d] = m >> d & 1 ? (n >> d & 1 ? 1 : -1) : 0;
-            const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
-            const int solid = is_solid(grid, other);
-            below[m] = solid ? own : depth[sk_plain_index(other)];
-            outside[m] = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, other)] : 1.0f;
+                other += m >> d & 1 ? (n >> d & 1 ? stride[d] : -stride[d]) : 0;
+            below[m] = depth_at[other];
+            outside[m] = distance_at[other];
         }
         share[n] = fmaxf(sk_viscous_sub_share(sk_viscous_sub_value(below)), occupied >> n & 1 ? least_share : 0.0f);
         if (cut)
@@ -188,17 +194,24 @@ static void measure_block(const sk_step *step, const viscous_fields *f, int bloc
     }
 }
 
-/* What is common to a cell and those before it along all axes. */
-static int filled_around(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell)
+/* What is common to each cell of a block and those before it along all axes. */
+static void find_common(const viscous_fields *f, const sk_grid *grid, int block, uint8_t common[SK_BLOCK_CELLS])
 {
-    int common = f->filled[sk_plain_index(cell)];
-    for (int n = 1; n < SK_CORNERS && common; n++) {
-        int offset[3] = {0, 0, 0};
-        for (int d = 0; d < SELKIE_DIM; d++)
-            offset[d] = n >> d & 1 ? -1 : 0;
-        common &= f->filled[sk_plain_index(sk_plain_beside(grid, cell, offset))];
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        uint8_t row[SK_BLOCK_N + 1];
+        memset(row, 0xff, sizeof row);
+        for (int n = 0; n < SK_CORNERS / 2; n++) {
+            const int y = n & 1 ? -1 : 0, z = n & 2 ? -1 : 0;
+            const sk_plain_cell first = {block, c};
+            const size_t before = sk_plain_index(sk_plain_beside(grid, first, (const int[3]){-1, y, z}));
+            const uint8_t *filled = f->filled + sk_plain_index(sk_plain_beside(grid, first, (const int[3]){0, y, z}));
+            row[0] &= f->filled[before];
+            for (int i = 0; i < SK_BLOCK_N; i++)
+                row[i + 1] &= filled[i];
+        }
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            common[c + i] = row[i] & row[i + 1];
     }
-    return common;
 }
 
 /* The mean of the sub-cells around the lower face (axes has one bit) or edge (two bits) of a cell, or in it (none). */
@@ -395,10 +408,12 @@ static void weigh_block(const sk_step *step, const viscous_fields *f, int block)
 {
     const sk_grid *grid = &step->grid;
     const int one_liquid = !f->log && !step->relative_density;
+    uint8_t common[SK_BLOCK_CELLS];
+    find_common(f, grid, block, common);
     SK_PLAIN_EACH_CELL(cell, block)
     {
         const size_t here = sk_plain_index(cell);
-        const int filled = filled_around(f, grid, cell);
+        const int filled = common[cell.local];
         if (filled == 2 || (filled == 1 && one_liquid)) {
             weigh_simply(step, f, cell, filled == 1 ? 1.0f : 0.0f);
             continue;
