@@ -91,6 +91,19 @@ static inline f8 filled_cells(const sk_step *step, int block, int c)
     return f8_from_i8(next - first) / (float)step->particles_per_cell;
 }
 
+/* sk_idp_lacking_share of eight neighbours behind faces that are open by these fractions; 1 behind closed ones. */
+static inline f8 lacking_shares(const liquid_view *view, int node, f8 open)
+{
+    const i8 liquid = f8_load(view->liquid + node) > 0.0f;
+    f8 share = f8_select(liquid, f8_splat(1.0f), f8_splat(0.0f));
+    if (!view->voxel) {
+        const f8 depth = f8_load(view->depth + node);
+        const i8 between = liquid & (depth >= 0.0f) & (depth <= SK_IDP_INSIDE);
+        share = f8_select(between, depth * (1.0f / SK_IDP_INSIDE), share);
+    }
+    return f8_select(open > 0.0f, share, f8_splat(1.0f));
+}
+
 /* Returns the density beyond the bound, which is missing from the right side. */
 static int64_t build_block(const sk_step *step, int block, int local, int pushing)
 {
@@ -117,13 +130,13 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     SK_EACH_RUN(c, runs)
     {
         int n = node_of(c);
-        i8 beside_air = i8_splat(0);
+        f8 lacking = f8_splat(1.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
             const int up = node_step[d];
-            beside_air |= (f8_load(view.liquid + n - up) == 0.0f) & (f8_load(view.fraction[d] + n) > 0.0f);
-            beside_air |= (f8_load(view.liquid + n + up) == 0.0f) & (f8_load(view.fraction[d] + n + up) > 0.0f);
+            lacking = f8_min(lacking, lacking_shares(&view, n - up, f8_load(view.fraction[d] + n)));
+            lacking = f8_min(lacking, lacking_shares(&view, n + up, f8_load(view.fraction[d] + n + up)));
         }
-        /* Solids count as liquid. Beside air the kernel lacks particles, so only a positive error counts there. */
+        /* Solids count as liquid. */
         f8 total = f8_load(density + c) + f8_load(blurred + c);
         if (i8_any((total > most) & (f8_load(diagonal + c) > 0.0f)))
             unseen += beyond(f8_select(f8_load(diagonal + c) > 0.0f, total, f8_splat(0.0f)), most);
@@ -132,8 +145,9 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         if (evenness > 0.0f)
             total += f8_select(f8_load(blurred + c) == 0.0f,
                                evenness * (filled_cells(step, block, c) - f8_load(density + c)), f8_splat(0.0f));
-        total = f8_max(f8_min(total, f8_splat(most)), f8_select(beside_air, f8_splat(1.0f), f8_splat(least)));
-        f8_store(right + c, total - 1.0f);
+        const f8 error = f8_max(f8_min(total, f8_splat(most)), f8_splat(least)) - 1.0f;
+        const f8 beyond = f8_max(2.0f * (error - SK_IDP_SLACK * (1.0f - lacking)), f8_splat(0.0f));
+        f8_store(right + c, f8_select(error < 0.0f, lacking * error, f8_min(beyond, error)));
     }
 
     /* The push of the solids. */

@@ -46,15 +46,16 @@ SK_KERNEL float right_side_of(const sk_step *step, sk_plain_cell cell, const sk_
     const selkie_idp_def *def = &step->scene->idp;
     const sk_idp_limits limits = {(float)def->density_min, (float)def->density_max, (float)def->evenness};
     uint32_t first, last;
-    int beside_air = 0;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        beside_air |= !view->beside[side].liquid && view->open[side] > 0.0f;
+    float lacking = 1.0f;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const float share = sk_idp_lacking_share(view->beside[side].liquid, view->beside[side].depth, view->voxel);
+        lacking = view->open[side] > 0.0f && share < lacking ? share : lacking;
+    }
     sk_plain_particles(grid, cell, &first, &last);
     *unseen += sk_idp_unseen(total_density(step, cell), limits.most);
-    const float error =
-        sk_idp_density_error(grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)],
-                             step->solids.blurred[sk_plain_solid_index(&step->solids, cell)],
-                             (float)(last - first) / (float)step->particles_per_cell, beside_air, limits);
+    const float error = sk_idp_density_error(grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)],
+                                             step->solids.blurred[sk_plain_solid_index(&step->solids, cell)],
+                                             (float)(last - first) / (float)step->particles_per_cell, lacking, limits);
     return pushing ? add_pushes(grid, cell, view, error) : error;
 }
 
