@@ -152,20 +152,28 @@ typedef struct rolling {
     double height[SAMPLES], mode[SAMPLES]; /* m */
 } rolling;
 
-static void roll_tank(int as_obstacle, selkie_incompressibility kind, rolling *found)
+/* What rolls: the angle in degrees, and cells along the tank. */
+typedef struct rolling_case {
+    const char *name;
+    selkie_incompressibility kind;
+    double angle;
+    int cells;
+} rolling_case;
+
+static void roll_tank(int as_obstacle, const rolling_case *c, rolling *found)
 {
-    const double length = 1.0, depth = 0.4, h = 1.0 / 40, wall = 4 * h, margin = 0.25;
+    const double length = 1.0, depth = 0.4, h = 1.0 / c->cells, wall = 0.1, margin = 0.25, near = 0.075;
     const double low = as_obstacle ? wall + margin : 0.0; /* of the tank's inside, x and y */
     test_scene t;
     tank(&t, 2, length + 2 * low, 0.8 + 2 * low, 1, h);
     t.scene.volume = SELKIE_VOLUME_AUTO;
-    t.scene.incompressibility = kind;
-    t.scene.time.step = 0.005;
+    t.scene.incompressibility = c->kind;
+    t.scene.time.step = 0.2 * h;
     t.scene.time.fps = 10.0;
     add_liquid(&t, box_shape(low, low, 0, low + length, low + depth, 1));
     selkie_oscillation motion;
     selkie_oscillation_defaults(&motion);
-    motion.rotate[2] = 2.0;
+    motion.rotate[2] = c->angle;
     motion.period = 1.5;
     motion.ramp = 1.5;
     const double center[2] = {low + 0.5 * length, low + 0.2};
@@ -186,7 +194,7 @@ static void roll_tank(int as_obstacle, selkie_incompressibility kind, rolling *f
         t.scene.frame.oscillation_count = 1;
         t.scene.frame.oscillations = &motion;
     }
-    add_probe(&t, "left", SELKIE_PROBE_HEIGHT, low + 3 * h, low + 0.2, 0);
+    add_probe(&t, "left", SELKIE_PROBE_HEIGHT, low + near, low + 0.2, 0);
     selkie_world *world = make_world(&t);
     for (int s = 0; s < SAMPLES; s++) {
         run_until(world, 0.2 * (s + 1));
@@ -199,7 +207,7 @@ static void roll_tank(int as_obstacle, selkie_incompressibility kind, rolling *f
             const double time = selkie_world_time(world), ramp = fmin(time / motion.ramp, 1.0);
             const double faded = ramp * ramp * ramp * (10.0 - 15.0 * ramp + 6.0 * ramp * ramp);
             angle = motion.rotate[2] * degree * faded * sin(2.0 * M_PI * time / motion.period);
-            const double x = low + 3 * h - center[0], y = low + 0.2 + selkie_world_probe_value(world, 0) - center[1];
+            const double x = low + near - center[0], y = low + 0.2 + selkie_world_probe_value(world, 0) - center[1];
             found->height[s] = center[1] - sin(angle) * x + cos(angle) * y - low;
         }
         found->mode[s] = -(cos(angle) * mean[0] + sin(angle) * mean[1]) * M_PI * M_PI * depth / (2.0 * length);
@@ -207,8 +215,7 @@ static void roll_tank(int as_obstacle, selkie_incompressibility kind, rolling *f
     selkie_world_destroy(world);
 }
 
-static void compare_heights(const char *what, const char *measure, const double *frame, const double *obstacle,
-                            double bound)
+static void compare_heights(const char *what, const char *measure, const double *frame, const double *obstacle)
 {
     double squares = 0.0, low = 1e9, high = -1e9;
     for (int s = 0; s < SAMPLES; s++) {
@@ -217,27 +224,26 @@ static void compare_heights(const char *what, const char *measure, const double 
         high = fmax(high, frame[s]);
     }
     note(what, "wave height, m", high - low);
-    if (bound > 0.0)
-        at_most(what, measure, sqrt(squares) / (high - low), bound);
-    else
-        note(what, measure, sqrt(squares) / (high - low));
+    at_most(what, measure, sqrt(squares) / (high - low), 0.02);
 }
 
-/* With unilateral pressure the surface is known to a fraction of a cell, and a cell is a third of this wave: its mode
- * is compared, within a seventh of a cell. */
+/* With unilateral pressure a cell is full or not, and the wave's rate hangs on where in a cell the level at rest lies:
+ * at 40 cells and 2 degrees, a wave of 3 cells, the first mode grows by 13 % more half a cell lower. So its wave is 12
+ * cells high, and the same bound holds. */
 static void rolling_tank(void **state)
 {
     (void)state;
-    for (int unilateral = 0; unilateral < 2; unilateral++) {
-        const char *what = unilateral ? "rolling tank, unilateral" : "rolling tank, FLIP";
+    static const rolling_case cases[2] = {
+        {"rolling tank, FLIP", SELKIE_INCOMPRESSIBILITY_BILATERAL, 2.0, 40},
+        {"rolling tank, unilateral", SELKIE_INCOMPRESSIBILITY_UNILATERAL, 4.0, 80},
+    };
+    for (int c = 0; c < 2; c++) {
         rolling frame, obstacle;
         for (int n = 0; n < 2; n++)
-            roll_tank(n, unilateral ? SELKIE_INCOMPRESSIBILITY_UNILATERAL : SELKIE_INCOMPRESSIBILITY_BILATERAL,
-                      n ? &obstacle : &frame);
-        compare_heights(what, "at the wall, frame - obstacle, rms / wave height", frame.height, obstacle.height,
-                        unilateral ? 0.0 : 0.02);
-        compare_heights(what, "first mode, frame - obstacle, rms / wave height", frame.mode, obstacle.mode,
-                        unilateral ? 0.05 : 0.02);
+            roll_tank(n, &cases[c], n ? &obstacle : &frame);
+        compare_heights(cases[c].name, "at the wall, frame - obstacle, rms / wave height", frame.height,
+                        obstacle.height);
+        compare_heights(cases[c].name, "first mode, frame - obstacle, rms / wave height", frame.mode, obstacle.mode);
     }
 }
 
