@@ -206,6 +206,36 @@ static void soft_liquid(void **state)
     }
 }
 
+/* A soft ball needs no coarse levels either: faces without mass beside its surface hang on others. Faces that hang on
+ * nothing but each other do: one cell with stress and without mass, away from the ball. */
+static void loose_faces_need_levels(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int loose = 0; loose < 2; loose++) {
+            cube c;
+            make_cube(&c, dimension, 32);
+            fill(&c, 32, 10.3, 1.0f, 4.0f);
+            set_velocity(&c, noise);
+            for (int b = 1; b < c.count && loose; b++)
+                for (int n = 0; n < c.cells; n++) {
+                    const size_t here = (size_t)b * (size_t)c.cells + (size_t)n;
+                    int at[3];
+                    cell_at(&c, b, n, at);
+                    if (at[0] == 16 && at[dimension - 1] == 2 && at[1] == (dimension == 3 ? 16 : 2)) {
+                        c.normal[here] = 0.01f;
+                        c.bulk[here] = 0.04f;
+                    }
+                }
+            const sk_stress_report report = solve(&c, 1e-5, 2, 1);
+            print_message("%dD, a ball%s: %d levels, %d iterations\n", dimension, loose ? " and a loose cell" : "",
+                          report.levels, report.iterations);
+            assert_true(report.converged);
+            assert_true(loose ? report.levels > 1 : report.levels == 1);
+            free_cube(&c);
+        }
+}
+
 /* What faces without mass had before does not matter: from step to step it would grow. */
 static void faces_without_mass_have_no_past(void **state)
 {
@@ -269,6 +299,7 @@ int main(void)
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(jump_of_viscosity),
         cmocka_unit_test(soft_liquid),
+        cmocka_unit_test(loose_faces_need_levels),
         cmocka_unit_test(faces_without_mass_have_no_past),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
