@@ -21,7 +21,7 @@
 
 /* Rings of cells around W for A Z; Z itself ends one ring earlier. Bodies of more entries have one. Work of the factor
  * (multiplications) above which there are fewer. */
-enum { RINGS = SELKIE_DIM == 3 ? 4 : 10, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
+enum { RINGS = SELKIE_DIM == 3 ? 4 : 6, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
 #define MOST_WORK 4e7
 _Static_assert((int)RINGS <= (int)SK_MODES_RINGS, "the rings of a body have no room");
 

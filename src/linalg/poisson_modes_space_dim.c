@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Steps of conjugate gradients for Z. Those beyond the rings keep to the inner cells. */
-enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 6 : 14, WIDE = SK_MODES_WIDE };
+enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 6 : 8, WIDE = SK_MODES_WIDE };
 
 /* --- Reading the cells --- */
 

@@ -81,7 +81,7 @@ typedef struct sk_mode_row {
     float diagonal, inverse;        /* the diagonal, and 1 over it */
 } sk_mode_row;
 
-enum { SK_MODES_RINGS = SELKIE_DIM == 3 ? 4 : 10 };
+enum { SK_MODES_RINGS = SELKIE_DIM == 3 ? 4 : 6 };
 
 /* Values of the modes in cells, in the order of the bodies. */
 typedef struct sk_mode_list {
