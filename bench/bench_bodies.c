@@ -5,13 +5,15 @@
  *   heat     a pool with heat, warm beside cold, and with ice in it; likewise
  *   rigid    64 bodies of ratio 0.01 in a pool: pressure iterations and time over those without them
  *
- * Twins step in turn, so that other programs disturb both; the least of the steps counts. Usage: bench_bodies
+ * Twins step in turn, so that other programs disturb both; the least of the steps counts. The time of processors is
+ * that of all threads, and counts no others. Usage: bench_bodies
  * [particles] [threads] [soft|heat|rigid|discs|packed|balls|pool] */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <selkie/selkie.h>
 
 enum { STEPS = 10, BODIES = 64 };
@@ -23,6 +25,7 @@ typedef struct bench {
     selkie_body_def bodies[BODIES];
     selkie_world *world;
     double total, phases[SELKIE_MAX_PHASES], iterations; /* ms of the shortest step, its phases, sum over the steps */
+    double processor;                                    /* ms of all threads, least of the steps */
 } bench;
 
 static void set_box(selkie_shape *shape, const double low[3], const double high[3])
@@ -64,16 +67,18 @@ static void create(bench *b, int threads)
         fprintf(stderr, "%s\n", error.message);
         exit(1);
     }
-    b->total = 1e30;
+    b->total = b->processor = 1e30;
 }
 
 static void step(bench *b)
 {
     selkie_error error = {0};
+    const clock_t start = clock();
     if (selkie_world_step(b->world, &error) != SELKIE_OK) {
         fprintf(stderr, "%s\n", error.message);
         exit(1);
     }
+    b->processor = fmin(b->processor, (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC);
     const selkie_statistics *statistics = selkie_world_statistics(b->world);
     b->iterations += statistics->pressure_iterations;
     if (!(statistics->step_ms < b->total))
@@ -116,8 +121,10 @@ static void report(const char *name, bench *b, bench *twin, double own)
 {
     const double count = (double)selkie_world_particle_count(b->world);
     double sum = 0.0, more = b->total - twin->total;
-    printf("%-20s %8.0f particles, step %7.1f ms, without %7.1f ms: %6.1f ns a particle; phases, ns of %.0f:", name,
-           count, b->total, twin->total, more * 1e6 / count, own);
+    printf(
+        "%-20s %8.0f particles, step %7.1f ms, without %7.1f ms: %6.1f ns a particle, of processors %.1f; phases, ns "
+        "of %.0f:",
+        name, count, b->total, twin->total, more * 1e6 / count, (b->processor - twin->processor) * 1e6 / count, own);
     for (int p = 0; p < selkie_world_phase_count(b->world); p++) {
         const char *phase = selkie_world_phase_name(b->world, p);
         if (has_phase(twin, phase))
@@ -199,10 +206,10 @@ static void measure_rigid(int dimension, double particles, int threads, double c
     run(&with, &without, threads);
     printf("rigid, 64, %dD, %7.0f particles, radius %3.1f cells: iterations %5.1f, without %5.1f (x %.2f); step %6.1f "
            "ms, without %6.1f "
-           "(x %.2f); phases, ms more:",
+           "(x %.2f), of processors %.1f and %.1f (x %.2f); phases, ms more:",
            dimension, (double)selkie_world_particle_count(without.world), cells, with.iterations / STEPS,
            without.iterations / STEPS, with.iterations / without.iterations, with.total, without.total,
-           with.total / without.total);
+           with.total / without.total, with.processor, without.processor, with.processor / without.processor);
     for (int p = 0; p < selkie_world_phase_count(with.world); p++) {
         const char *name = selkie_world_phase_name(with.world, p);
         const double more = with.phases[p] - phase_ms(&without, name);
