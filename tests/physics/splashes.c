@@ -1,22 +1,27 @@
 /* The model of splashes over step lengths: as many droplets of a dam break at half and at twice the default step. */
 #include "physics.h"
 
-/* Droplets of a dam that breaks over shallow water, steps of so many cells; -1 if a step fails. The worlds of a test
- * run side by side on one thread each: cmocka must not end the test inside. */
+/* A dam that breaks over shallow water, steps of so many cells. */
+static void dam(test_scene *t, double cfl, uint64_t seed)
+{
+    tank(t, 2, 0.8, 0.8, 0, 0.01);
+    t->scene.time.cfl = cfl;
+    t->scene.time.fps = 60.0;
+    t->scene.seed = seed;
+    t->scene.particles.per_cell = 4;
+    t->scene.volume = SELKIE_VOLUME_IDP;
+    t->scene.splashes = "default";
+    t->scene.splash.rate = 10.0; /* enough to count */
+    add_liquid(t, box_shape(0, 0, 0, 0.2, 0.4, 1));
+    add_liquid(t, box_shape(0, 0, 0, 0.8, 0.06, 1));
+}
+
+/* Its droplets; -1 if a step fails. The worlds of a test run side by side on one thread each: cmocka must not end the
+ * test inside. */
 static int64_t droplets(double cfl, uint64_t seed)
 {
     test_scene t;
-    tank(&t, 2, 0.8, 0.8, 0, 0.01);
-    t.scene.time.cfl = cfl;
-    t.scene.time.fps = 60.0;
-    t.scene.seed = seed;
-    t.scene.particles.per_cell = 4;
-    t.scene.volume = SELKIE_VOLUME_IDP;
-    t.scene.splashes = "default";
-    t.scene.splash.rate = 10.0; /* enough to count */
-    add_liquid(&t, box_shape(0, 0, 0, 0.2, 0.4, 1));
-    add_liquid(&t, box_shape(0, 0, 0, 0.8, 0.06, 1));
-
+    dam(&t, cfl, seed);
     selkie_world *world = NULL;
     selkie_world_options options;
     selkie_error error = {0};
@@ -45,6 +50,9 @@ static void counts_over_steps(void **state)
     const double bound = is_long ? 0.15 : 0.27;
     int64_t made[3 * LONG_SEEDS];
     double sums[3] = {0.0};
+    test_scene t;
+    dam(&t, cfl[0], 1);
+    selkie_world_destroy(make_world(&t)); /* skips the test where the backend refuses the scene */
 #pragma omp parallel for schedule(dynamic)
     for (int n = 0; n < 3 * seeds; n++)
         made[n] = droplets(cfl[n % 3], 1 + (uint64_t)n / 3);
