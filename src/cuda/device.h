@@ -145,7 +145,7 @@ typedef struct sk_cuda_results {
         int iterations, diverged;
         double error, largest;                      /* of the solve: sk_sph_progress */
         int viscosity_iterations, viscosity_failed; /* of implicit viscosity */
-        double pressure;                            /* Pa  sum over the particles */
+        double pressure;                            /* sum over the particles, in whole units: sk_sph_whole_pressure */
     } sph;
     double elastic_energy, plastic_work, wave_speed; /* J/m3 times points, likewise, m/s */
     struct {

@@ -719,28 +719,16 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) extrapolate(const sk_s
                        &sph->variable[SK_SPH_X][i], &sph->variable[SK_SPH_BEFORE][i]);
 }
 
-/* Velocities and pressures. The time step needs the mean pressure. */
+/* Velocities and pressures. */
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     end_solve(const sk_step *step, const sk_cuda_sph_constants *constants, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     const sk_sph *sph = step->sph;
-    double sum = 0.0;
     SK_CUDA_EACH(i, step->particles.count)
-    {
-        const float pressure = sk_sph_end_particle(&constants->ending, sph->shift[i], sph->variable[SK_SPH_Y][i],
-                                                   sph->density[i], step->particles.records[i].velocity);
-        sph->pressure[i] = pressure;
-        sum += (double)pressure;
-    }
-    sum = sk_cuda_sum(sum);
-    if (threadIdx.x == 0)
-        data->partial[blockIdx.x] = sum;
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    sum = sum_of_partials(data->partial, (int)gridDim.x);
-    if (threadIdx.x == 0) {
-        data->results.sph.pressure = sum;
+    sph->pressure[i] = sk_sph_end_particle(&constants->ending, sph->shift[i], sph->variable[SK_SPH_Y][i],
+                                           sph->density[i], step->particles.records[i].velocity);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
         data->results.sph.iterations = data->sph.progress.iterations;
         data->results.sph.error = data->sph.progress.error;
         data->results.sph.largest = data->sph.progress.largest;
@@ -765,7 +753,7 @@ static void launch_pressure(sk_cuda *cuda, const sk_step *host)
     sk_cuda_new_condition(cuda);
     SK_LAUNCH_SIMPLE(cuda, prepare, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
     sk_cuda_repeat(cuda, host, launch_iteration, &cuda->data->sph.done);
-    SK_LAUNCH(cuda, end_solve, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, end_solve, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_sph_pressure)(sk_step *step, selkie_error *error)
@@ -801,26 +789,26 @@ SK_DEVICE void sweep_particle(const sk_step *step, const sk_cuda_constants *scen
 }
 
 /* Sums over all particles, by the last thread block. */
-SK_DEVICE void report_moved(sk_cuda_data *data, const sk_sph_moved_sums *sums)
+SK_DEVICE void report_moved(sk_cuda_data *data, const sk_sph_moved_sums *sums, double pressure)
 {
     const int count = (int)gridDim.x;
-    const double own[6] = {sums->kinetic,     sums->position[0], sums->position[1],
-                           sums->position[2], (double)sums->bad, (double)sums->gone};
-    for (int n = 0; n < 6; n++) {
+    const double own[7] = {sums->kinetic,     sums->position[0],  sums->position[1], sums->position[2],
+                           (double)sums->bad, (double)sums->gone, pressure};
+    for (int n = 0; n < 7; n++) {
         const double sum = sk_cuda_sum(own[n]);
         if (threadIdx.x == 0)
             data->partial[n * count + (int)blockIdx.x] = sum;
     }
     const double fastest = sk_cuda_largest(sums->fastest2);
     if (threadIdx.x == 0)
-        data->partial[6 * count + (int)blockIdx.x] = fastest;
+        data->partial[7 * count + (int)blockIdx.x] = fastest;
     if (!sk_cuda_is_last(&data->ticket[0]))
         return;
-    double total[6], largest = 0.0;
-    for (int n = 0; n < 6; n++)
+    double total[7], largest = 0.0;
+    for (int n = 0; n < 7; n++)
         total[n] = sum_of_partials(data->partial + n * count, count);
     for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        largest = sk_cuda_largest_of(data->partial[6 * count + i], largest);
+        largest = sk_cuda_largest_of(data->partial[7 * count + i], largest);
     largest = sk_cuda_largest(largest);
     if (threadIdx.x == 0) {
         data->results.kinetic = total[0];
@@ -829,6 +817,7 @@ SK_DEVICE void report_moved(sk_cuda_data *data, const sk_sph_moved_sums *sums)
         data->results.bad = (int64_t)total[4];
         data->results.gone = (int64_t)total[5];
         data->results.fastest2 = largest;
+        data->results.sph.pressure = total[6];
     }
 }
 
@@ -841,7 +830,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     const sk_grid *grid = &step->grid;
     const sorted_grid sorted = grid_to_sort(grid);
     const float dt = (float)step->dt;
+    const sk_sph *sph = step->sph;
+    const double unit = sk_sph_pressure_unit(step->density, sph->spacing, sph->correction_time);
     sk_sph_moved_sums sums = {{0.0, 0.0, 0.0}, 0.0, 0.0, 0, 0};
+    double pressure = 0.0; /* the time step needs its mean */
     SK_CUDA_EACH(i, step->particles.count)
     {
         sk_particle particle = load_particle(&step->particles.records[i]);
@@ -851,10 +843,11 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             sweep_particle(step, scene, &constants->bounds, from, &particle);
         wrap_position(grid, particle.position);
         sk_sph_add_moved(&particle, &sums);
+        pressure += particle.flags & SK_PARTICLE_DEAD ? 0.0 : sk_sph_whole_pressure(sph->pressure[i], unit);
         store_particle(&step->particles.records[i], particle);
         mark_place(&sorted, data, (uint32_t)i, particle.position, (particle.flags & SK_PARTICLE_DEAD) != 0);
     }
-    report_moved(data, &sums);
+    report_moved(data, &sums, pressure);
 }
 
 static void launch_integrate(sk_cuda *cuda, const sk_step *host)
@@ -879,6 +872,7 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
     report->list_bytes = (int64_t)results->sph.rows * GROUP * (SELKIE_DIM == 3 ? 10 : 8);
     report->compression = results->count ? results->sph.compression / (double)results->count : 0.0;
     report->compression_max = results->sph.compression_max;
+    sph->pressure_sum = results->sph.pressure;
     if (sk_sph_viscosity_is_implicit(step)) {
         report->viscosity_iterations = results->sph.viscosity_iterations;
         if (results->sph.viscosity_failed)
@@ -889,7 +883,6 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
     report->iterations = step->pressure.iterations = results->sph.iterations;
     report->predicted_error = step->pressure.residual = results->sph.error;
     report->largest_eigenvalue = results->sph.largest;
-    sph->pressure_sum = results->sph.pressure;
     return results->sph.diverged ? sk_sph_diverged(step, results->sph.iterations, error) : SELKIE_OK;
 }
 

@@ -137,6 +137,8 @@ static void splash(test_scene *t)
 
 static void assert_same(const selkie_world *a, const selkie_world *b)
 {
+    assert_int_equal(sk_world_fetch(a, 0, NULL), SELKIE_OK);
+    assert_int_equal(sk_world_fetch(b, 0, NULL), SELKIE_OK);
     assert_int_equal(selkie_world_particle_count(a), selkie_world_particle_count(b));
     assert_true(selkie_world_time(a) == selkie_world_time(b));
     size_t bytes = (size_t)selkie_world_particle_count(a) * sizeof(sk_particle);

@@ -240,6 +240,7 @@ static double wave_rate(double viscosity, int particles)
     const int halves = 6;
     while (selkie_world_time(world) < (halves + 0.5) * M_PI / omega) {
         step_world(world);
+        position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity");
         double mode = 0.0;
         for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
             const float *x = particle_of(&position, p), *v = particle_of(&velocity, p);

@@ -11,7 +11,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
@@ -84,6 +86,36 @@ static void test_iisph_3d(void **state)
     iisph(3, 5);
 }
 
+/* Particles that pass joined sides, and particles that leave through an open one. */
+static void leaving(int joined)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
+    scene.domain.size[0] = 1.6; /* an even number of blocks */
+    scene.domain.periodic = joined ? 1 : 0;
+    scene.domain.walls[0] = joined ? scene.domain.walls[0] : SELKIE_WALL_OPEN;
+    liquid.velocity[0] = -3.0;
+    scene.time.step = 1e-3;
+    const double apart = run_both(&scene, 20);
+    if (apart != 0.0)
+        fail_msg("%g m apart", apart);
+}
+
+static void test_joined_sides(void **state)
+{
+    (void)state;
+    leaving(1);
+}
+
+static void test_open_side(void **state)
+{
+    (void)state;
+    leaving(0);
+}
+
 /* The accelerated solver, with forces between particles and steps by time.cfl. Rounding of the sums grows with the
  * chaos of the particles: a hundredth of a cell is left after few steps. */
 static void test_accelerated(void **state)
@@ -100,6 +132,34 @@ static void test_accelerated(void **state)
     const double apart = run_both(&scene, 10);
     if (!(apart < 0.01 * scene.domain.cell_size))
         fail_msg("%g m apart", apart);
+}
+
+/* A resumed run has the bits of the other one, although the host finds the mean pressure for its first step. */
+static void test_resumed(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_error error = {0};
+    char path[] = "cuda_sph_XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    set_column(&scene, &liquid, 2, SELKIE_SPH_ACCELERATED);
+    selkie_world *reference = make_world(&scene, SELKIE_BACKEND_CUDA),
+                 *resumed = make_world(&scene, SELKIE_BACKEND_CUDA);
+    take_steps(reference, 3);
+    assert_int_equal(selkie_world_save(reference, path, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_load(resumed, path, &error), SELKIE_OK);
+    remove(path);
+    take_steps(reference, 4);
+    take_steps(resumed, 4);
+    assert_true(selkie_world_time(reference) == selkie_world_time(resumed));
+    assert_true(difference(reference, resumed) == 0.0);
+    selkie_world_destroy(reference);
+    selkie_world_destroy(resumed);
 }
 
 /* Boundary particles of an obstacle that moves, and paths that meet it. */
@@ -187,13 +247,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iisph_2d),
-        cmocka_unit_test(test_iisph_3d),
-        cmocka_unit_test(test_accelerated),
-        cmocka_unit_test(test_obstacle),
-        cmocka_unit_test(test_explicit_viscosity),
-        cmocka_unit_test(test_implicit_viscosity),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_iisph_2d),           cmocka_unit_test(test_iisph_3d),
+        cmocka_unit_test(test_accelerated),        cmocka_unit_test(test_joined_sides),
+        cmocka_unit_test(test_open_side),          cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_obstacle),           cmocka_unit_test(test_explicit_viscosity),
+        cmocka_unit_test(test_implicit_viscosity), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,9 +339,13 @@ double sk_sph_pressure_speed(const sk_step *step)
         return sqrt(hydrostatic_speed2(step));
     const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, "pressure");
     const float *pressure = (const float *)(const void *)attribute->data;
-    double sum = step->cuda && step->sph->pressure_sum >= 0.0 ? step->sph->pressure_sum : 0.0;
-    for (int64_t i = 0; (!step->cuda || step->sph->pressure_sum < 0.0) && i < step->particles.count; i++)
-        sum += pressure[i];
+    const sk_sph *sph = step->sph;
+    const double unit = sk_sph_pressure_unit(step->density, sph->spacing, sph->correction_time);
+    const int known = step->cuda && sph->pressure_sum >= 0.0;
+    double sum = known ? sph->pressure_sum : 0.0;
+    for (int64_t i = 0; !known && i < step->particles.count; i++)
+        sum += sk_sph_whole_pressure(pressure[i], unit);
+    sum *= unit;
     return step->particles.count ? sqrt(2.0 * sum / ((double)step->particles.count * step->density)) : 0.0;
 }
 

@@ -155,8 +155,9 @@ typedef struct sk_sph {
     float *wall_flux; /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
     float *source;    /* [n] right side */
     float *variable[SK_SPH_VARIABLES]; /* [n] q / spacing, and further variables of a solver, m */
-    double pressure_sum; /* Pa  of all particles, where their pressures are on a device; negative: ask the particles */
-    float *pressure;     /*     the attribute "pressure", Pa: looked up in each step, since the store may move it */
+    double
+        pressure_sum; /* whole units (sk_sph_whole_pressure) of all particles that are on a device; negative: unknown */
+    float *pressure;  /*     the attribute "pressure", Pa: looked up in each step, since the store may move it */
     size_t block_capacity, wide_capacity;
     sk_sph_block_sums *block_sums; /* [particle_blocks + 1] */
     sk_sph_report report;

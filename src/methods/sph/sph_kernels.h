@@ -116,6 +116,24 @@ SK_KERNEL double sk_sph_cohesion_factor(int dimension, double support)
                           : 32.0 / (SK_SPH_PI * support * support * support);
 }
 
+/* --- The mean pressure, for the length of a step --- */
+
+/* A power of two near 2^-16 of the pressure (Pa) of the scene's natural speed: 0.4 spacings in the correction time. */
+SK_KERNEL double sk_sph_pressure_unit(double density, double spacing, double correction_time)
+{
+    const double speed = correction_time > 0.0 ? 0.4 * spacing / correction_time : 1.0;
+    int exponent = 0;
+    frexp(density * speed * speed, &exponent);
+    return ldexp(1.0, exponent - 16);
+}
+
+/* A pressure in whole units, at most 2^26: sums over up to 2^27 particles are exact, and so the same in any order. */
+SK_KERNEL double sk_sph_whole_pressure(float pressure, double unit)
+{
+    const double most = 67108864.0, whole = floor((double)pressure / unit + 0.5);
+    return whole < -most ? -most : whole < most ? whole : most;
+}
+
 /* --- The pressure system, one particle (derivation: sph.h) --- */
 
 #define SK_SPH_FULL 0.95f /* density ratio: below it air is within a particle's reach */
