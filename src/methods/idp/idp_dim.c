@@ -92,11 +92,11 @@ static inline f8 filled_cells(const sk_step *step, int block, int c)
 }
 
 /* sk_idp_lacking_share of eight neighbours behind faces that are open by these fractions; 1 behind closed ones. */
-static inline f8 lacking_shares(const liquid_view *view, int node, f8 open)
+static inline f8 lacking_shares(const liquid_view *view, int node, f8 open, int jumps)
 {
     const i8 liquid = f8_load(view->liquid + node) > 0.0f;
     f8 share = f8_select(liquid, f8_splat(1.0f), f8_splat(0.0f));
-    if (!view->voxel) {
+    if (!jumps) {
         const f8 depth = f8_load(view->depth + node);
         const i8 between = liquid & (depth >= 0.0f) & (depth <= SK_IDP_INSIDE);
         share = f8_select(between, depth * (1.0f / SK_IDP_INSIDE), share);
@@ -127,14 +127,15 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     /* The right side: the bounded density error. */
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
     const float evenness = (float)step->scene->idp.evenness;
+    const int jumps = view.voxel || step->scene->body_count > 0;
     SK_EACH_RUN(c, runs)
     {
         int n = node_of(c);
         f8 lacking = f8_splat(1.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
             const int up = node_step[d];
-            lacking = f8_min(lacking, lacking_shares(&view, n - up, f8_load(view.fraction[d] + n)));
-            lacking = f8_min(lacking, lacking_shares(&view, n + up, f8_load(view.fraction[d] + n + up)));
+            lacking = f8_min(lacking, lacking_shares(&view, n - up, f8_load(view.fraction[d] + n), jumps));
+            lacking = f8_min(lacking, lacking_shares(&view, n + up, f8_load(view.fraction[d] + n + up), jumps));
         }
         /* Solids count as liquid. */
         f8 total = f8_load(density + c) + f8_load(blurred + c);

@@ -46,9 +46,10 @@ SK_KERNEL float right_side_of(const sk_step *step, sk_plain_cell cell, const sk_
     const selkie_idp_def *def = &step->scene->idp;
     const sk_idp_limits limits = {(float)def->density_min, (float)def->density_max, (float)def->evenness};
     uint32_t first, last;
+    const int jumps = view->voxel || step->scene->body_count > 0;
     float lacking = 1.0f;
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        const float share = sk_idp_lacking_share(view->beside[side].liquid, view->beside[side].depth, view->voxel);
+        const float share = sk_idp_lacking_share(view->beside[side].liquid, view->beside[side].depth, jumps);
         lacking = view->open[side] > 0.0f && share < lacking ? share : lacking;
     }
     sk_plain_particles(grid, cell, &first, &last);
