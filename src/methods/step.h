@@ -107,6 +107,12 @@ typedef struct sk_step {
     double overfull; /* largest density above the capacity, over rest density, before the correction */
 } sk_step;
 
+/* Whether the scene has solids that the liquid moves: bodies, or particles that are not liquid. */
+SK_KERNEL int sk_step_has_moving_solids(const sk_step *step)
+{
+    return step->scene->body_count > 0 || step->liquid_mask != NULL;
+}
+
 /* The state of a method; NULL until it has set one. A method sets it once, in create, and releases it in destroy. */
 static inline void *sk_step_state(const sk_step *step, const struct sk_method *owner)
 {

@@ -360,12 +360,51 @@ SK_LANES_INLINE void sk_exponential(const fl *a, int few, fl *result)
         sk_long_exponential(a, result);
 }
 
-/* V - 1, with V = sqrt(b): Newton's iteration Y <- (Y + Y^-1 b)/2 from (1 + b)/2, then V - 1 = (b - 1)(V + 1)^-1. */
-SK_LANES_INLINE void sk_stretch(const fl *excess, fl *result)
+/* Where Newton's iteration Y <- (Y + Y^-1 b)/2 for V = sqrt(b) is stable: it amplifies rounding where the largest
+ * stretch is more than three times the smallest one. Rows of b - 1 up to 1/2 keep that ratio below sqrt(3). */
+#define SK_NEWTON_REACH 0.5f
+
+/* V - 1 of large stretches by coupled iterations, which do not amplify rounding (Denman and Beavers 1976): Y <- (Y +
+ * Z^-1)/2 to V and Z <- (Z + Y^-1)/2 to V^-1. Then V - 1 = (b - 1)(V + 1)^-1. Returns 0 if a lane does not converge. */
+static __attribute__((noinline, unused)) int sk_long_stretch(const fl *excess, fl *result)
 {
     enum { MOST = 12 };
+    const float close = 2e-4f; /* of the root; errors are squared in each iteration */
+    fl root[SK_SYMMETRIC], other[SK_SYMMETRIC], b[SK_SYMMETRIC];
+    for (int n = 0; n < SK_SYMMETRIC; n++) {
+        b[n] = sk_is_diagonal(n) ? 1.0f + excess[n] : excess[n];
+        root[n] = sk_is_diagonal(n) ? 1.0f + 0.5f * excess[n] : 0.5f * excess[n];
+    }
+    sk_symmetric_inverse(b, other);
+    for (int n = 0; n < SK_SYMMETRIC; n++)
+        other[n] = 0.5f * (sk_is_diagonal(n) ? 1.0f + other[n] : other[n]);
+    for (int iteration = 0; iteration < MOST; iteration++) {
+        fl inverse[SK_SYMMETRIC], other_inverse[SK_SYMMETRIC], change = fl_splat(0.0f), size = fl_splat(0.0f);
+        sk_symmetric_inverse(root, inverse);
+        sk_symmetric_inverse(other, other_inverse);
+        for (int n = 0; n < SK_SYMMETRIC; n++) {
+            const fl next = 0.5f * (root[n] + other_inverse[n]);
+            change = sk_larger(sk_absolute(next - root[n]), change);
+            size = sk_larger(sk_absolute(next), size);
+            root[n] = next;
+            other[n] = 0.5f * (other[n] + inverse[n]);
+        }
+        if (sk_any(~(change <= close * size)))
+            continue;
+        sk_divide_by_shifted(excess, root, 1.0f, result);
+        return 1;
+    }
+    return 0;
+}
+
+/* V - 1, with V = sqrt(b). Returns 0 where no way reaches. */
+SK_LANES_INLINE int sk_stretch(const fl *excess, fl *result)
+{
+    enum { MOST = 6 };
     if (sk_small_stretch(excess, result))
-        return;
+        return 1;
+    if (!sk_is_small(excess, SK_NEWTON_REACH))
+        return sk_long_stretch(excess, result);
     const float close = 2e-4f; /* errors are squared in each iteration, and the last formula divides them by 40 or so */
     fl root[SK_SYMMETRIC], b[SK_SYMMETRIC];
     for (int n = 0; n < SK_SYMMETRIC; n++) {
@@ -385,6 +424,7 @@ SK_LANES_INLINE void sk_stretch(const fl *excess, fl *result)
             break;
     }
     sk_divide_by_shifted(excess, root, 1.0f, result);
+    return 1;
 }
 
 /* The inverse hyperbolic tangent of x, |x| below 1/4, where the next term, x^9/9, is below 1e-6. */
@@ -413,7 +453,8 @@ static __attribute__((noinline, unused)) int sk_far_hencky(const fl *excess, fl 
     for (int n = 0; n < SK_SYMMETRIC; n++)
         root[n] = excess[n];
     for (float roots = 2.0f; roots <= 8.0f; roots *= 2.0f) {
-        sk_stretch(root, root);
+        if (!sk_stretch(root, root))
+            return 0;
         sk_divide_by_shifted(root, root, 2.0f, x);
         if (!sk_is_small(x, SK_TANGENT_REACH))
             continue;
@@ -618,8 +659,8 @@ SK_LANES_INLINE int sk_lanes_law(const sk_elastic_material *material, float dt, 
     fl stretch[SK_SYMMETRIC];
     if (plastic)
         sk_exponential(strain, 4, stretch);
-    else
-        sk_stretch(excess, stretch);
+    else if (!sk_stretch(excess, stretch))
+        return 0;
     if (material->law == SK_ELASTIC_COROTATED)
         sk_lanes_corotated(material, stretch, group);
     else {

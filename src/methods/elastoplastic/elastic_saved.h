@@ -2,8 +2,6 @@
 #ifndef SK_METHODS_ELASTIC_SAVED_H
 #define SK_METHODS_ELASTIC_SAVED_H
 
-#include <math.h>
-
 #include "methods/method.h"
 
 typedef struct sk_elastic_saved {
@@ -16,13 +14,6 @@ typedef struct sk_elastic_saved {
 static inline void sk_elastic_limit_step(const sk_elastic_saved *saved, sk_step_limits *limits)
 {
     limits->extra += saved->wave_speed;
-}
-
-/* On a grid of its own that each step starts anew, waves know nothing of the speed of the points, which carry them
- * along: the larger of both counts. rest_shape is not stable so; it takes the sum. */
-static inline void sk_elastic_limit_carried_step(const sk_elastic_saved *saved, sk_step_limits *limits)
-{
-    limits->waves = fmax(limits->waves, saved->wave_speed);
 }
 
 static inline void sk_elastic_statistics(const sk_elastic_saved *saved, selkie_statistics *statistics)

@@ -141,10 +141,7 @@ selkie_code sk_mpm_sort_3d(sk_step *step, selkie_error *error)
 
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
-    if (is_alone(step))
-        sk_elastic_limit_carried_step(&sk_mpm_of(step)->saved, limits);
-    else
-        sk_elastic_limit_step(&sk_mpm_of(step)->saved, limits);
+    sk_elastic_limit_step(&sk_mpm_of(step)->saved, limits);
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)

@@ -127,7 +127,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     /* The right side: the bounded density error. */
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
     const float evenness = (float)step->scene->idp.evenness;
-    const int jumps = view.voxel || step->scene->body_count > 0;
+    const int solids = sk_step_has_moving_solids(step), jumps = view.voxel || solids;
+    const float slack = sk_idp_slack(solids);
     SK_EACH_RUN(c, runs)
     {
         int n = node_of(c);
@@ -147,8 +148,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
             total += f8_select(f8_load(blurred + c) == 0.0f,
                                evenness * (filled_cells(step, block, c) - f8_load(density + c)), f8_splat(0.0f));
         const f8 error = f8_max(f8_min(total, f8_splat(most)), f8_splat(least)) - 1.0f;
-        const f8 beyond = f8_max(2.0f * (error - SK_IDP_SLACK * (1.0f - lacking)), f8_splat(0.0f));
-        f8_store(right + c, f8_select(error < 0.0f, lacking * error, f8_min(beyond, error)));
+        const f8 excess = f8_max(2.0f * (error - slack * (1.0f - lacking)), f8_splat(0.0f));
+        f8_store(right + c, f8_select(error < 0.0f, lacking * error, f8_min(excess, error)));
     }
 
     /* The push of the solids. */

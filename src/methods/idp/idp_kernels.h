@@ -20,9 +20,9 @@
 /* Width of the region around the cells of a second correction. Odd, since layers alternate between two masks. */
 enum { SK_IDP_REGION_WIDTH = SELKIE_DIM == 2 ? 7 : 3 };
 
-/* Bounds of a cell's error: density_min, density_max and evenness of the scene. */
+/* Bounds of a cell's error: density_min, density_max and evenness of the scene, and sk_idp_slack. */
 typedef struct sk_idp_limits {
-    float least, most, evenness;
+    float least, most, evenness, slack;
 } sk_idp_limits;
 
 /* Cells: a neighbour whose centre lies this deep below the surface is inside the liquid. */
@@ -31,8 +31,9 @@ typedef struct sk_idp_limits {
 /* The share of a lack of density that counts beside a neighbour behind an open face: none beside air, where the kernel
  * lacks particles, and all beside a cell inside the liquid. In between it grows with the neighbour's depth: where a
  * level lies at the centres of cells, noise makes them liquid or air in turn, and a share that jumped would move the
- * liquid below up and down for ever. There is no between (`jumps`) without depths, and in scenes with bodies: it would
- * lower the level around a light soft box by 0.04 cells. Nor is there one in holes, which count as liquid. */
+ * liquid below up and down for ever. There is no between (`jumps`) without depths, and in scenes with solids that
+ * move: it would lower the level around a light soft box by 0.04 cells, and 0.1 % of the volume around clay. Nor is
+ * there one in holes, which count as liquid. */
 SK_KERNEL float sk_idp_lacking_share(int liquid, float depth, int jumps)
 {
     if (!liquid)
@@ -43,12 +44,15 @@ SK_KERNEL float sk_idp_lacking_share(int liquid, float depth, int jumps)
 /* The excess of density that cells beside air may keep. The pressure solve lays the surface through the particles, and
  * the kernel sees an even layer there as uneven: with no slack the one lifts what the other lowers, for ever. From
  * twice the slack on all of it counts. There is none in 3D, where the double dam at 20 ms would fall from 0.9902 to
- * 0.9898 of its volume. */
-#define SK_IDP_SLACK (SELKIE_DIM == 2 ? 0.1f : 0.0f)
-
-SK_KERNEL float sk_idp_near_surface(float error, float lacking)
+ * 0.9898 of its volume, and none in scenes with solids that move, where another 0.1 % would be lost around clay. */
+SK_KERNEL float sk_idp_slack(int moving_solids)
 {
-    const float beyond = 2.0f * (error - SK_IDP_SLACK * (1.0f - lacking));
+    return SELKIE_DIM == 2 && !moving_solids ? 0.1f : 0.0f;
+}
+
+SK_KERNEL float sk_idp_near_surface(float error, float lacking, float slack)
+{
+    const float beyond = 2.0f * (error - slack * (1.0f - lacking));
     const float excess = beyond < error ? beyond : error;
     return error < 0.0f ? lacking * error : excess > 0.0f ? excess : 0.0f;
 }
@@ -63,7 +67,7 @@ SK_KERNEL float sk_idp_density_error(float density, float blurred, float filled,
         total += limits.evenness * (filled - density);
     total = total < limits.most ? total : limits.most;
     const float error = (total > limits.least ? total : limits.least) - 1.0f;
-    return sk_idp_near_surface(error, lacking);
+    return sk_idp_near_surface(error, lacking, limits.slack);
 }
 
 /* Density beyond the bound, which is missing from the right side, in 0.001 cells: integers, so that threads may add

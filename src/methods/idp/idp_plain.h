@@ -44,9 +44,10 @@ SK_KERNEL float right_side_of(const sk_step *step, sk_plain_cell cell, const sk_
 {
     const sk_grid *grid = &step->grid;
     const selkie_idp_def *def = &step->scene->idp;
-    const sk_idp_limits limits = {(float)def->density_min, (float)def->density_max, (float)def->evenness};
+    const int solids = sk_step_has_moving_solids(step), jumps = view->voxel || solids;
+    const sk_idp_limits limits = {(float)def->density_min, (float)def->density_max, (float)def->evenness,
+                                  sk_idp_slack(solids)};
     uint32_t first, last;
-    const int jumps = view->voxel || step->scene->body_count > 0;
     float lacking = 1.0f;
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         const float share = sk_idp_lacking_share(view->beside[side].liquid, view->beside[side].depth, jumps);

@@ -127,10 +127,12 @@ SK_KERNEL double sk_sph_pressure_unit(double density, double spacing, double cor
     return ldexp(1.0, exponent - 16);
 }
 
-/* A pressure in whole units, at most 2^26: sums over up to 2^27 particles are exact, and so the same in any order. */
+/* A pressure in whole units. Sums are exact, and so the same in any order, while they stay below 2^53: for a million
+ * particles up to a mean of 2^17 times the pressure of the natural speed, which leaves out force fields. The bound
+ * keeps a single wild pressure from hiding all others. */
 SK_KERNEL double sk_sph_whole_pressure(float pressure, double unit)
 {
-    const double most = 67108864.0, whole = floor((double)pressure / unit + 0.5);
+    const double most = 1099511627776.0, whole = floor((double)pressure / unit + 0.5); /* 2^40 */
     return whole < -most ? -most : whole < most ? whole : most;
 }
 
