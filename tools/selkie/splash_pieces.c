@@ -1,10 +1,10 @@
 /* Droplets below a particle's size around the droplets of a run (splash.pairs), in frames of their own.
  *
  * The liquid of a droplet is shared by its particle and the pairs around it. Both of a pair move away from the particle
- * in opposite directions, so that the particle is their centre of mass: mass and momentum stay those of the run,
- * exactly. Velocities relative to it have the spread of the changes of velocity in training. All fall alike, so a
- * relative velocity stays as it is: a piece's place follows from the particle's age, and a run keeps no state for
- * pieces.
+ * in opposite directions, so that the particle is their centre of mass: mass and momentum stay those of the run, as
+ * long as both are inside the domain. Velocities relative to it have the spread of the changes of velocity in training.
+ * All fall alike, so a relative velocity stays as it is: a piece's place follows from the particle's age, and a run
+ * keeps no state for pieces.
  */
 #define _GNU_SOURCE
 #include "splash_pieces.h"

@@ -340,8 +340,9 @@ typedef struct group_place {
 /* Loads the inverse of K; inside a body it is a number. */
 INLINE void load_inverse(const sk_rest_shape *rest, const group_place *at, fl *inverse)
 {
-    for (int n = 0; n < SK_REST_MATRIX && !at->full; n++)
-        inverse[n] = fl_load(rest->inverse + at->site * SK_REST_MATRIX + (size_t)n * SK_LANES);
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        inverse[n] = at->full ? fl_splat(0.0f) /* not used */
+                              : fl_load(rest->inverse + at->site * SK_REST_MATRIX + (size_t)n * SK_LANES);
 }
 
 /* sk_rest_push_of: forces on bonds from stress. */
