@@ -301,34 +301,19 @@ static int add_frame_file(const run_state *run, frame_files *files, sk_writer_ki
     return EXIT_GOOD;
 }
 
-/* The dye of a reduced fluid as it is now. */
-static int write_dye(run_state *run, int only_missing)
-{
-    selkie_error error = {0};
-    char *folder = run_folder_path(&run->folder, SK_FRAMES_FOLDER),
-         *path = run_folder_path(&run->folder, "frames/" SK_DYE_PREFIX "%04lld.png",
-                                 (long long)selkie_world_frame(run->world));
-    int code = path && folder ? EXIT_GOOD : complain("out of memory");
-    if (!code && !(only_missing && !access(path, F_OK)) &&
-        (sk_folder_make(folder, &error) || selkie_write_dye(run->world, path, &error))) {
-        progress_break(&run->progress);
-        code = complain_error(&error);
-    }
-    free(folder);
-    free(path);
-    return code;
-}
+/* A file of the frame that is written at once, beside those of the particles. */
+typedef selkie_code frame_writer(const selkie_world *world, const char *path, selkie_error *error);
 
-/* Droplets below a particle's size, around those of the frame. */
-static int write_pieces(run_state *run, int only_missing)
+/* Writes frames/PREFIXNNNN.ENDING of the frame as it is now. */
+static int write_beside(run_state *run, frame_writer *writer, const char *prefix, const char *ending, int only_missing)
 {
     selkie_error error = {0};
     char *folder = run_folder_path(&run->folder, SK_FRAMES_FOLDER),
-         *path = run_folder_path(&run->folder, "frames/" SK_DROPLETS_PREFIX "%04lld.ply",
-                                 (long long)selkie_world_frame(run->world));
+         *path = run_folder_path(&run->folder, "frames/%s%04lld.%s", prefix, (long long)selkie_world_frame(run->world),
+                                 ending);
     int code = path && folder ? EXIT_GOOD : complain("out of memory");
     if (!code && !(only_missing && !access(path, F_OK)) &&
-        (sk_folder_make(folder, &error) || write_splash_pieces(run->world, path, &error))) {
+        (sk_folder_make(folder, &error) || writer(run->world, path, &error))) {
         progress_break(&run->progress);
         code = complain_error(&error);
     }
@@ -361,11 +346,11 @@ static int write_frame(run_state *run, int only_missing)
     for (int i = 0; i < files.count; i++)
         free(files.paths[i]);
     if (!code && run->scene->discretization == SELKIE_DISCRETIZATION_REDUCED && run->scene->reduced.dye_count)
-        code = write_dye(run, only_missing);
+        code = write_beside(run, selkie_write_dye, SK_DYE_PREFIX, "png", only_missing);
     const int has_splashes =
         run->scene->discretization == SELKIE_DISCRETIZATION_GRID && run->scene->splashes && run->scene->splashes[0];
     if (!code && files.count && has_splashes && run->scene->splash.pairs)
-        code = write_pieces(run, only_missing);
+        code = write_beside(run, write_splash_pieces, SK_DROPLETS_PREFIX, "ply", only_missing);
     return code;
 }
 
