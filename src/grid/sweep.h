@@ -58,15 +58,22 @@ static inline int sk_sweep_is_clear(const sk_solids *solids, int block, float re
 /* Obstacles farther than this from a block (cells) are not in the sampled distances of its cells. */
 #define SK_SWEEP_SAMPLED 2.0f
 
-/* The same for particles of one cell, at most `off` cells from its centre, by its sampled distance. Samples of meshes
- * have errors. In blocks without an obstacle nearby the distance is that of the walls. */
+/* The most that a sampled distance in a slot may be wrong, in cells: round-off for exact samples, and half a cell for
+ * those of meshes. */
+static inline float sk_sweep_sample_error(const sk_solids *solids, size_t slot)
+{
+    return solids->exact[slot] ? 0.02f : 0.53f;
+}
+
+/* The same for particles of one cell, at most `off` cells from its centre, by its sampled distance. In blocks without
+ * an obstacle nearby the distance is that of the walls. */
 static inline int sk_sweep_is_place_clear(const sk_solids *solids, int block, int cell, float off, float reach)
 {
     const int32_t slot = solids->block_slot[block];
     const float distance = solids->plain[slot]
                                ? SK_SWEEP_SAMPLED
                                : solids->distance[(size_t)slot * (size_t)solids->block_cells + (size_t)cell];
-    const float error = solids->exact[slot] ? 0.02f : 0.53f, least = reach + solids->motion + error;
+    const float least = reach + solids->motion + sk_sweep_sample_error(solids, (size_t)slot);
     return (distance < 0.0f ? -distance : distance) - off > least && SK_SWEEP_SAMPLED > least;
 }
 

@@ -528,10 +528,11 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     return SELKIE_OK;
 }
 
-/* Makes room for the keys of new particles. Returns 0 if the full sort must handle them. */
+/* Whether the particles from `first` on, new since the last sort, are few and inside the domain. Otherwise the full
+ * sort must handle them. */
 static int new_ones_are_inside(const sk_grid *grid, const sk_particles *particles, int64_t first)
 {
-    enum { MANY = 4096 };
+    enum { MANY = 4096 }; /* one thread lists them; the full sort lists more in threads */
     const float inverse = (float)(1.0 / grid->cell_size);
     if (particles->count - first > MANY)
         return 0;

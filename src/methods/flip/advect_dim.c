@@ -343,7 +343,7 @@ SK_VECTOR iw lanes_clear(const sk_solids *solids, iw cells, fw off, const path_p
             sampled[l] = row[at[l] < 0 ? 0 : at[l]];
         memcpy(&distance, sampled, sizeof distance);
     }
-    const fw least = part->travelled + solids->motion + (solids->exact[slot] ? 0.02f : 0.53f);
+    const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
     return (cells >= 0) & (fw_abs(distance) - off > least) & (least < SK_SWEEP_SAMPLED);
 }
 
