@@ -20,18 +20,34 @@ static inline int tile_place(const int at[3])
     return place;
 }
 
-/* Copies values of four bytes. */
-static void load_tile(const int32_t (*neighbours)[27], int block, const void *field, void *tile)
+/* Places in the fields of a block's tile, a row along x at a time: the cell before it, its first cell, and the cell
+ * after it. */
+enum { TILE_ROWS = TILE_N * TILE_NZ };
+typedef struct tile_rows {
+    size_t before[TILE_ROWS], first[TILE_ROWS], after[TILE_ROWS];
+} tile_rows;
+
+static void find_tile_rows(const int32_t (*neighbours)[27], int block, tile_rows *rows)
 {
-    const uint32_t *values = field;
-    uint32_t *row = tile;
+    int row = 0;
     for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
-        for (int j = -1; j <= SK_BLOCK_N; j++, row += TILE_N) {
-            const int first[3] = {0, j, k}, before[3] = {-1, j, k}, after[3] = {SK_BLOCK_N, j, k};
-            row[0] = values[sk_stress_place(neighbours, block, before)];
-            memcpy(row + 1, values + sk_stress_place(neighbours, block, first), SK_BLOCK_N * sizeof *row);
-            row[TILE_N - 1] = values[sk_stress_place(neighbours, block, after)];
+        for (int j = -1; j <= SK_BLOCK_N; j++, row++) {
+            rows->before[row] = sk_stress_place(neighbours, block, (const int[3]){-1, j, k});
+            rows->first[row] = sk_stress_place(neighbours, block, (const int[3]){0, j, k});
+            rows->after[row] = sk_stress_place(neighbours, block, (const int[3]){SK_BLOCK_N, j, k});
         }
+}
+
+/* Copies values of four bytes. */
+static void load_tile(const tile_rows *rows, const void *field, void *tile)
+{
+    const uint32_t *restrict values = field;
+    uint32_t *restrict to = tile;
+    for (int row = 0; row < TILE_ROWS; row++, to += TILE_N) {
+        to[0] = values[rows->before[row]];
+        memcpy(to + 1, values + rows->first[row], SK_BLOCK_N * sizeof *to);
+        to[TILE_N - 1] = values[rows->after[row]];
+    }
 }
 
 /* The weights of strains around a block. */
@@ -40,22 +56,22 @@ typedef struct weight_tiles {
     const float *normal[3], *bulk, *shear[3];
 } weight_tiles;
 
-static void load_weights(const sk_stress_level *level, int block, weight_tiles *tiles)
+static void load_weights(const sk_stress_level *level, const tile_rows *rows, weight_tiles *tiles)
 {
     int count = 0;
     tiles->bulk = NULL;
     for (int d = 0; d < SELKIE_DIM; d++) {
         tiles->normal[d] = d && level->normal[d] == level->normal[0] ? tiles->normal[0] : tiles->values[count];
         if (tiles->normal[d] == tiles->values[count])
-            load_tile(level->neighbours, block, level->normal[d], tiles->values[count++]);
+            load_tile(rows, level->normal[d], tiles->values[count++]);
     }
     for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
         tiles->shear[edge] = tiles->values[count];
-        load_tile(level->neighbours, block, level->shear[edge], tiles->values[count++]);
+        load_tile(rows, level->shear[edge], tiles->values[count++]);
     }
     if (level->bulk) {
         tiles->bulk = tiles->values[count];
-        load_tile(level->neighbours, block, level->bulk, tiles->values[count]);
+        load_tile(rows, level->bulk, tiles->values[count]);
     }
 }
 
@@ -78,57 +94,44 @@ static inline void gather_weights(const weight_tiles *tiles, float mass, int pla
 
 /* --- Numbers of the unknowns --- */
 
-/* Marks of faces in `index` before they have numbers. */
-enum { MARK_NONE = -1, MARK_UNEVEN = 0, MARK_EVEN = 1 };
-
 /* Classes of rows, in the order of their numbers. Rows with coefficients of their own are also counted by class. */
 enum { CLASS_GROUP, CLASS_ODD_GROUP, CLASS_SINGLE, CLASS_UNEVEN, CLASSES };
 
-/* Half rows: the cells of a block's row along x with even x, then those with odd x. */
-enum { HALF_ROWS = SK_BLOCK_CELLS / SK_STRESS_GROUP };
-typedef enum half_row {
-    HALF_NONE,    /* no face is an unknown */
-    HALF_PARTIAL, /* some faces are no unknowns */
-    HALF_UNEVEN,  /* all are uneven rows */
-    HALF_FULL,    /* all are unknowns */
-    HALF_GROUP
-} half_row;
-
-/* Rows of a block by colour and class: how many, then the number of the next one. Those with coefficients of their own,
- * likewise. */
+/* Rows of a block by colour and class: how many, then the number of the first one. Those with coefficients of their
+ * own, likewise. */
 typedef struct row_counts {
     int32_t rows[SK_STRESS_COLOURS][CLASSES], own[SK_STRESS_COLOURS][CLASSES];
 } row_counts;
 
-/* Scratch of the numbering, a value or table for each block. */
-typedef struct numbering {
-    sk_stress_weights (*first)[SELKIE_DIM];    /* weights of the first even row */
-    uint8_t (*half)[SELKIE_DIM][HALF_ROWS];    /* kinds of half rows, without groups */
-    uint8_t (*grouped)[SELKIE_DIM][HALF_ROWS]; /* with groups */
-    row_counts *counts;
-    int32_t *own[3]; /* [blocks][cells] place of a face in `own_row`; -1 = none */
-} numbering;
-
-static inline int half_row_of(int c)
+/* Bits of a row of flags, which are 0 or 1. */
+static inline uint32_t bits_of(const int32_t flags[SK_BLOCK_N])
 {
-    return 2 * (c >> SK_BLOCK_LOG) + (c & 1);
+    uint32_t bits = 0;
+    for (int n = 0; n < SK_BLOCK_N; n++)
+        bits |= (uint32_t)flags[n] << n;
+    return bits;
 }
 
-/* Marks the unknowns in a row of a block along x, whose first face is at `here` and at `place` of the tiles. */
-static void mark_row(const sk_stress_level *level, const weight_tiles *tiles, size_t here, int place, int a)
+/* Finds the unknowns in a row of a block along x, whose first face is at `here` and at `place` of the tiles. Those with
+ * other weights than `shared` have their own; NULL = any even weights are shared. */
+static sk_stress_bits find_row(const sk_stress_level *level, const weight_tiles *tiles, size_t here, int place, int a,
+                               const sk_stress_weights *shared)
 {
     const float *normal = tiles->normal[a] + place, *before = normal - tile_step[a], *mass = level->mass[a] + here;
+    const uint8_t *fixed = level->fixed[a] + here;
     float diagonal[SK_BLOCK_N];
-    int32_t even[SK_BLOCK_N], *mark = level->index[a] + here;
+    int32_t even[SK_BLOCK_N], unknown[SK_BLOCK_N], given[SK_BLOCK_N];
     for (int n = 0; n < SK_BLOCK_N; n++) {
         diagonal[n] = mass[n] + 2.0f * (before[n] + normal[n]);
         even[n] = before[n] == normal[n];
     }
+    for (int n = 0; n < SK_BLOCK_N && shared; n++)
+        even[n] &= (mass[n] == shared->mass) & (normal[n] == shared->normal[1]);
     if (tiles->bulk) {
         const float *bulk = tiles->bulk + place, *bulk_before = bulk - tile_step[a];
         for (int n = 0; n < SK_BLOCK_N; n++) {
             diagonal[n] += bulk_before[n] + bulk[n];
-            even[n] &= bulk_before[n] == bulk[n];
+            even[n] &= (bulk_before[n] == bulk[n]) & (!shared || bulk[n] == shared->bulk[1]);
         }
     }
     for (int m = 0; m < SK_STRESS_ACROSS; m++) {
@@ -136,191 +139,180 @@ static void mark_row(const sk_stress_level *level, const weight_tiles *tiles, si
         const float *shear = tiles->shear[sk_stress_edge(a, b)] + place, *after = shear + tile_step[b];
         for (int n = 0; n < SK_BLOCK_N; n++) {
             diagonal[n] += shear[n] + after[n];
-            even[n] &= shear[n] == after[n];
+            even[n] &= (shear[n] == after[n]) & (!shared || shear[n] == shared->shear[m][0]);
         }
     }
     for (int n = 0; n < SK_BLOCK_N; n++) {
-        const int is_unknown = diagonal[n] > SMALLEST_DIAGONAL && !level->fixed[a][here + (size_t)n];
-        mark[n] = is_unknown ? (even[n] ? MARK_EVEN : MARK_UNEVEN) : MARK_NONE;
+        given[n] = fixed[n] != 0;
+        unknown[n] = (diagonal[n] > SMALLEST_DIAGONAL) & !given[n];
     }
     for (int n = 0; n < SK_BLOCK_N && level->home; n++)
-        mark[n] = sk_stress_is_copy(level, here + (size_t)n) ? MARK_NONE : mark[n];
+        unknown[n] &= !sk_stress_is_copy(level, here + (size_t)n);
+    const uint32_t bits = bits_of(unknown);
+    return (sk_stress_bits){.unknown = bits, .own = bits & ~bits_of(even), .given = bits_of(given)};
 }
 
-/* Marks the unknowns of a block. `first` gets the weights of the first even one of each component; without mass and
- * normal weight if there is none. */
-static void find_unknowns(const sk_stress_level *level, int block, sk_stress_weights first[SELKIE_DIM])
+/* Weights of the first even row of a component in a block that has some normal weight. Returns whether there is one. */
+static int find_even_weights(const sk_stress_level *level, const weight_tiles *tiles, int block, int a,
+                             sk_stress_weights *even)
 {
-    weight_tiles tiles;
-    memset(first, 0, SELKIE_DIM * sizeof *first);
-    load_weights(level, block, &tiles);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            int at[3];
-            sk_stress_cell(c, at);
-            const int place = tile_place(at);
-            mark_row(level, &tiles, here, place, a);
-            for (int n = 0; n < SK_BLOCK_N && !(first[a].normal[0] > 0.0f); n++)
-                if (level->index[a][here + (size_t)n] == MARK_EVEN)
-                    gather_weights(&tiles, level->mass[a][here + (size_t)n], place + n, a, &first[a]);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        int at[3];
+        sk_stress_cell(c, at);
+        const sk_stress_bits bits = find_row(level, tiles, here, tile_place(at), a, NULL);
+        for (uint32_t left = bits.unknown & ~bits.own; left; left &= left - 1) {
+            const int n = sk_stress_lowest(left);
+            gather_weights(tiles, level->mass[a][here + (size_t)n], tile_place(at) + n, a, even);
+            if (even->normal[0] > 0.0f)
+                return 1;
         }
+    }
+    return 0;
 }
 
-/* The weights of even rows: those of the first block that has some. */
-static void choose_even_weights(sk_stress_level *level, const sk_stress_weights (*first)[SELKIE_DIM])
+/* The weights that even rows share: those of the first block that has some. */
+static void choose_even_weights(sk_stress_level *level)
 {
-    for (int a = 0; a < SELKIE_DIM; a++) {
-        memset(&level->even[a], 0, sizeof level->even[a]);
-        for (int b = 1; b < level->block_count && !(level->even[a].normal[0] > 0.0f); b++)
-            level->even[a] = first[b][a];
+    int missing = (1 << SELKIE_DIM) - 1;
+    memset(level->even, 0, sizeof level->even);
+    for (int b = 1; b < level->block_count && missing; b++) {
+        tile_rows rows;
+        weight_tiles tiles;
+        find_tile_rows(level->neighbours, b, &rows);
+        load_weights(level, &rows, &tiles);
+        for (int a = 0; a < SELKIE_DIM; a++)
+            if (missing >> a & 1)
+                missing &= ~(find_even_weights(level, &tiles, b, a, &level->even[a]) << a);
+    }
+    for (int a = 0; a < SELKIE_DIM; a++)
         level->shared_diagonal[a] = sk_stress_row(&level->even[a], level->shared[a]);
+}
+
+/* Finds the unknowns of a block. */
+static void find_unknowns(const sk_stress_level *level, int block)
+{
+    tile_rows rows;
+    weight_tiles tiles;
+    find_tile_rows(level->neighbours, block, &rows);
+    load_weights(level, &rows, &tiles);
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        int at[3];
+        sk_stress_cell(r * SK_BLOCK_N, at);
+        for (int a = 0; a < SELKIE_DIM; a++)
+            level->bits[block][a][r] = find_row(level, &tiles, (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N,
+                                                tile_place(at), a, &level->even[a]);
     }
 }
 
-/* Even rows of a block's row along x that have other weights than the shared ones become uneven. */
-static void check_weights(const sk_stress_level *level, size_t here, int a)
+/* The unknowns of a block and of the rows beside it. */
+typedef struct bit_tiles {
+    uint32_t unknown[SELKIE_DIM][TILE_ROWS];
+} bit_tiles;
+
+static inline int row_place(int j, int k)
 {
-    const sk_stress_weights *even = &level->even[a];
-    const float *mass = level->mass[a] + here, *normal = level->normal[a] + here;
-    int32_t same[SK_BLOCK_N], *mark = level->index[a] + here;
-    for (int n = 0; n < SK_BLOCK_N; n++)
-        same[n] = mass[n] == even->mass && normal[n] == even->normal[1];
-    for (int n = 0; n < SK_BLOCK_N && level->bulk; n++)
-        same[n] &= level->bulk[here + (size_t)n] == even->bulk[1];
-    for (int m = 0; m < SK_STRESS_ACROSS; m++) {
-        const float *shear = level->shear[sk_stress_edge(a, sk_stress_axis(a, m))] + here;
-        for (int n = 0; n < SK_BLOCK_N; n++)
-            same[n] &= shear[n] == even->shear[m][0];
-    }
-    for (int n = 0; n < SK_BLOCK_N; n++)
-        mark[n] = mark[n] == MARK_EVEN && !same[n] ? MARK_UNEVEN : mark[n];
+    return j + 1 + (SELKIE_DIM == 3 ? TILE_N * (k + 1) : 0);
 }
 
-/* Rows with weights of their own are uneven. Finds what the half rows of a block hold. */
-static void look_at_half_rows(const sk_stress_level *level, int block, uint8_t half[SELKIE_DIM][HALF_ROWS])
+static void load_bits(const sk_stress_level *level, int block, bit_tiles *tiles)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t *mark = level->index[a] + here;
-            int even[2] = {0, 0}, uneven[2] = {0, 0};
-            check_weights(level, here, a);
-            for (int n = 0; n < SK_BLOCK_N; n++) {
-                even[n & 1] += mark[n] == MARK_EVEN;
-                uneven[n & 1] += mark[n] == MARK_UNEVEN;
-            }
-            for (int n = 0; n < 2; n++) {
-                const int unknowns = even[n] + uneven[n];
-                half[a][half_row_of(c + n)] = (uint8_t)(unknowns == 0                ? HALF_NONE
-                                                        : unknowns < SK_STRESS_GROUP ? HALF_PARTIAL
-                                                        : even[n]                    ? HALF_FULL
-                                                                                     : HALF_UNEVEN);
-            }
+    int row = 0;
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++, row++) {
+            const size_t place = sk_stress_place(level->neighbours, block, (const int[3]){0, j, k});
+            for (int a = 0; a < SELKIE_DIM; a++)
+                tiles->unknown[a][row] =
+                    level->bits[place / SK_BLOCK_CELLS][a][place % SK_BLOCK_CELLS / SK_BLOCK_N].unknown;
         }
 }
 
-/* A full half row is a group if the half rows of all its neighbours have consecutive numbers. */
-static void find_groups(const sk_stress_level *level, int block, const numbering *n, int a)
+/* A full half row is a group if it has even rows and if the half rows of all its neighbours are full: their numbers are
+ * then consecutive. `half` is the parity of its x. */
+static int is_group(const bit_tiles *tiles, const sk_stress_bits *bits, const int at[3], int a, int half)
 {
-    for (int h = 0; h < HALF_ROWS; h++) {
-        int at[3], whole = n->half[block][a][h] == HALF_FULL;
-        sk_stress_cell(SK_BLOCK_N * (h / 2) + h % 2, at);
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS && whole; m++) {
-            int other[3];
-            sk_stress_offset(a, m, other);
-            other[0] = (at[0] + other[0]) & 1;
-            other[1] += at[1];
-            other[2] += at[2];
-            const size_t place = sk_stress_place(level->neighbours, block, other);
-            whole =
-                n->half[place / SK_BLOCK_CELLS][sk_stress_component(a, m)][half_row_of((int)(place % SK_BLOCK_CELLS))] >
-                HALF_PARTIAL;
-        }
-        n->grouped[block][a][h] = whole ? HALF_GROUP : n->half[block][a][h];
+    const uint32_t mask = SK_STRESS_HALF << half;
+    if ((bits->unknown & mask) != mask || (bits->own & mask) == mask)
+        return 0;
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        int offset[3];
+        sk_stress_offset(a, m, offset);
+        const uint32_t beside = SK_STRESS_HALF << ((half + offset[0]) & 1);
+        const int row = row_place(at[1] + offset[1], at[2] + offset[2]);
+        if ((tiles->unknown[sk_stress_component(a, m)][row] & beside) != beside)
+            return 0;
     }
+    return 1;
 }
 
-/* Colour of a face: its component, and the parity of its indices. */
-static int colour_of(const sk_stress_level *level, int block, const int at[3], int a)
+/* The faces of a block of one colour in a row along x. Blocks have an even width. */
+static inline int colour_of_half(const int at[3], int a, int half)
 {
-    int sum = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sum += level->coordinates[block][d] * SK_BLOCK_N + at[d];
-    return 2 * a + (sum & 1);
+    return 2 * a + ((half + at[1] + at[2]) & 1);
 }
 
-/* Class of a face with a mark. All rows of a full half row that is no group are treated as uneven, which keeps their
- * numbers together. */
-static int class_of(const numbering *n, int block, int c, int a, int mark)
+/* Finds the groups of a block. Counts its unknowns by colour and class. All rows of a full half row that is no group
+ * have coefficients of their own, which keeps their numbers together. */
+static void count_unknowns(const sk_stress_level *level, int block, row_counts *counts)
 {
-    const uint8_t half = n->grouped[block][a][half_row_of(c)];
-    if (half == HALF_GROUP)
-        return c & 1 ? CLASS_ODD_GROUP : CLASS_GROUP;
-    return half == HALF_FULL || mark == MARK_UNEVEN ? CLASS_UNEVEN : CLASS_SINGLE;
-}
-
-/* Does a row of a block along x begin with cell c, and has it no unknowns? */
-static inline int skips_row(const numbering *n, int block, int c, int a)
-{
-    return c % SK_BLOCK_N == 0 && n->half[block][a][half_row_of(c)] == HALF_NONE &&
-           n->half[block][a][half_row_of(c + 1)] == HALF_NONE;
-}
-
-/* Counts the unknowns of a block by colour and class. */
-static void count_unknowns(const sk_stress_level *level, int block, const numbering *n)
-{
-    row_counts *counts = &n->counts[block];
+    bit_tiles tiles;
     memset(counts, 0, sizeof *counts);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const int32_t mark = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-            int at[3];
-            c += skips_row(n, block, c, a) ? SK_BLOCK_N - 1 : 0;
-            if (mark == MARK_NONE)
-                continue;
-            sk_stress_cell(c, at);
-            const int colour = colour_of(level, block, at, a), class = class_of(n, block, c, a, mark);
-            counts->rows[colour][class]++;
-            counts->own[colour][class] += class == CLASS_UNEVEN || mark == MARK_UNEVEN;
+    load_bits(level, block, &tiles);
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        int at[3];
+        sk_stress_cell(r * SK_BLOCK_N, at);
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            sk_stress_bits *bits = &level->bits[block][a][r];
+            for (int half = 0; half < 2 && bits->unknown; half++) {
+                const uint32_t mask = SK_STRESS_HALF << half;
+                const int k = colour_of_half(at, a, half);
+                const int group = is_group(&tiles, bits, at, a, half);
+                bits->group |= group ? mask : 0;
+                bits->own |= !group && (bits->unknown & mask) == mask ? mask : 0;
+                const int unknowns = __builtin_popcount(bits->unknown & mask),
+                          own = __builtin_popcount(bits->own & mask);
+                const int class = !group ? CLASS_UNEVEN : half ? CLASS_ODD_GROUP : CLASS_GROUP;
+                counts->rows[k][class] += group ? unknowns : own;
+                counts->rows[k][CLASS_SINGLE] += group ? 0 : unknowns - own;
+                counts->own[k][class] += own;
+            }
         }
+    }
 }
 
 /* Numbers the unknowns of a block, and gives all other faces the number `count`. */
-static void number_unknowns(const sk_stress_level *level, int block, const numbering *n)
+static void number_unknowns(const sk_stress_level *level, int block, row_counts next)
 {
-    row_counts *counts = &n->counts[block];
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            int32_t *index = &level->index[a][here];
-            const int32_t mark = *index;
-            int at[3];
-            if (skips_row(n, block, c, a)) {
-                for (int i = 0; i < SK_BLOCK_N; i++)
-                    index[i] = level->count;
-                c += SK_BLOCK_N - 1;
-                continue;
-            }
-            *index = level->count;
-            n->own[a][here] = -1;
-            if (mark == MARK_NONE)
-                continue;
-            sk_stress_cell(c, at);
-            const int colour = colour_of(level, block, at, a), class = class_of(n, block, c, a, mark);
-            *index = counts->rows[colour][class]++;
-            if (class == CLASS_UNEVEN || mark == MARK_UNEVEN) {
-                n->own[a][here] = counts->own[colour][class]++;
-                level->own_row[n->own[a][here]] = *index;
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        int at[3];
+        sk_stress_cell(r * SK_BLOCK_N, at);
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            const sk_stress_bits bits = level->bits[block][a][r];
+            int32_t *index = level->index[a] + (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
+            for (int n = 0; n < SK_BLOCK_N; n++)
+                index[n] = level->count;
+            for (int half = 0; half < 2 && bits.unknown; half++) {
+                const uint32_t mask = SK_STRESS_HALF << half;
+                int32_t *rows = next.rows[colour_of_half(at, a, half)];
+                if (bits.group & mask) {
+                    int32_t *number = &rows[half ? CLASS_ODD_GROUP : CLASS_GROUP];
+                    for (int n = 0; n < SK_STRESS_GROUP; n++)
+                        index[2 * n + half] = *number + n;
+                    *number += SK_STRESS_GROUP;
+                    continue;
+                }
+                for (uint32_t left = bits.unknown & mask; left; left &= left - 1)
+                    index[sk_stress_lowest(left)] = rows[bits.own & left & -left ? CLASS_UNEVEN : CLASS_SINGLE]++;
             }
         }
+    }
 }
 
 /* Replaces the counts of the blocks by sums of all that come before. */
-static void add_up(const sk_stress_level *level, const numbering *n, int k, int class, int64_t *rows, int32_t *own)
+static void add_up(const sk_stress_level *level, row_counts *counts, int k, int class, int64_t *rows, int32_t *own)
 {
     for (int b = 1; b < level->block_count; b++) {
-        int32_t *next = &n->counts[b].rows[k][class], *next_own = &n->counts[b].own[k][class];
+        int32_t *next = &counts[b].rows[k][class], *next_own = &counts[b].own[k][class];
         const int32_t count = *next, own_count = *next_own;
         *next = (int32_t)*rows;
         *next_own = *own;
@@ -330,7 +322,7 @@ static void add_up(const sk_stress_level *level, const numbering *n, int k, int 
 }
 
 /* First number of each colour, class and block. */
-static selkie_code order_unknowns(sk_stress_level *level, const numbering *n, selkie_error *error)
+static selkie_code order_unknowns(sk_stress_level *level, row_counts *counts, selkie_error *error)
 {
     int64_t total = 0;
     int32_t groups = 0, columns = 0, own = 0;
@@ -340,7 +332,7 @@ static selkie_code order_unknowns(sk_stress_level *level, const numbering *n, se
         colour->own_first = own;
         for (int class = 0; class < CLASSES; class ++) {
             *bounds[class] = (int32_t)total;
-            add_up(level, n, k, class, &total, &own);
+            add_up(level, counts, k, class, &total, &own);
         }
         if (total > INT32_MAX / SK_STRESS_NEIGHBOURS)
             return sk_fail(error, SELKIE_ERROR_MEMORY, "viscosity: more than %d unknowns",
@@ -357,45 +349,34 @@ static selkie_code order_unknowns(sk_stress_level *level, const numbering *n, se
 }
 
 /* Each pass over the blocks reads what the one before it wrote in the blocks around. */
-static selkie_code number_level(sk_stress_level *level, numbering *scratch, const sk_stress_options *options,
+static selkie_code number_level(sk_stress_level *level, row_counts **scratch, const sk_stress_options *options,
                                 selkie_error *error)
 {
-    numbering n;
-    SK_STRESS_TAKE(options->arena, n.counts, level->block_count);
-    SK_STRESS_TAKE(options->arena, n.first, level->block_count);
-    SK_STRESS_TAKE(options->arena, n.half, level->block_count);
-    SK_STRESS_TAKE(options->arena, n.grouped, level->block_count);
-    memset(n.half[0], HALF_NONE, sizeof n.half[0]);
-    for (int a = 0; a < SELKIE_DIM; a++) {
+    row_counts *counts;
+    SK_STRESS_TAKE(options->arena, counts, level->block_count);
+    SK_STRESS_TAKE(options->arena, level->bits, level->block_count);
+    for (int a = 0; a < SELKIE_DIM; a++)
         SK_STRESS_TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS);
-        SK_STRESS_TAKE(options->arena, n.own[a], (size_t)level->block_count * SK_BLOCK_CELLS);
-    }
-    *scratch = n;
+    *scratch = counts;
 
     /* Kinds of rows. */
+    memset(level->bits[0], 0, sizeof level->bits[0]);
+    choose_even_weights(level);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
-        find_unknowns(level, b, n.first[b]);
-    choose_even_weights(level, (const sk_stress_weights(*)[SELKIE_DIM])n.first);
+        find_unknowns(level, b);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
-        look_at_half_rows(level, b, n.half[b]);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++) {
-        for (int a = 0; a < SELKIE_DIM; a++)
-            find_groups(level, b, &n, a);
-        count_unknowns(level, b, &n);
-    }
+        count_unknowns(level, b, &counts[b]);
 
     /* Numbers. */
-    SK_TRY(order_unknowns(level, &n, error));
-    SK_STRESS_TAKE(options->arena, level->own_row, level->colour[SK_STRESS_COLOURS - 1].own_last);
+    SK_TRY(order_unknowns(level, counts, error));
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++)
             level->index[a][c] = level->count;
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
-        number_unknowns(level, b, &n);
+        number_unknowns(level, b, counts[b]);
 
     /* Copies have the numbers of the cells that they copy. */
     const size_t values = (size_t)level->block_count * SK_BLOCK_CELLS;
@@ -413,10 +394,10 @@ typedef struct number_tiles {
     int offsets[SELKIE_DIM][SK_STRESS_NEIGHBOURS]; /* in `numbers`, of the neighbours of a face across each axis */
 } number_tiles;
 
-static void load_numbers(const sk_stress_level *level, int block, number_tiles *tiles)
+static void load_numbers(const sk_stress_level *level, const tile_rows *rows, number_tiles *tiles)
 {
     for (int a = 0; a < SELKIE_DIM; a++) {
-        load_tile(level->neighbours, block, level->index[a], tiles->numbers + a * TILE_VALUES);
+        load_tile(rows, level->index[a], tiles->numbers + a * TILE_VALUES);
         for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
             int offset[3];
             sk_stress_offset(a, m, offset);
@@ -459,55 +440,73 @@ static void make_own_row(const sk_stress_level *level, const weight_tiles *weigh
         level->own_column[(size_t)own * SK_STRESS_NEIGHBOURS + (size_t)m] = neighbour_number(numbers, place, a, m);
 }
 
-static void make_rows(const sk_stress_level *level, const numbering *n, int block)
+/* The rows of a half row along x, whose first face is at `here` and at `place` of the tiles. `own` is the number of the
+ * next row with coefficients of its own. */
+static void make_half(const sk_stress_level *level, const weight_tiles *weights, const number_tiles *numbers,
+                      const sk_stress_bits *bits, size_t here, int place, int k, int half, int32_t *own)
 {
+    const sk_stress_colour *colour = &level->colour[k];
+    const int a = k / 2;
+    const uint32_t mask = SK_STRESS_HALF << half;
+
+    /* Columns of the group, or of single rows. */
+    if (bits->group & mask) {
+        const int32_t group = (level->index[a][here + (size_t)half] - colour->first) / SK_STRESS_GROUP;
+        make_group(numbers, place + half, a, half,
+                   level->group_column + (size_t)(colour->groups + group) * SK_STRESS_GROUP_COLUMNS);
+    }
+    for (uint32_t left = bits->unknown & ~bits->own & ~bits->group & mask; left; left &= left - 1) {
+        const int n = sk_stress_lowest(left);
+        const int32_t row = level->index[a][here + (size_t)n];
+        int32_t *column = level->column + (size_t)(row - colour->singles + colour->columns) * SK_STRESS_NEIGHBOURS;
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+            column[m] = neighbour_number(numbers, place + n, a, m);
+    }
+
+    /* Coefficients. */
+    for (uint32_t left = bits->own & mask; left; left &= left - 1, (*own)++) {
+        const int n = sk_stress_lowest(left);
+        const int32_t row = level->index[a][here + (size_t)n];
+        level->own_row[*own] = row;
+        make_own_row(level, weights, numbers, row, *own, level->mass[a][here + (size_t)n], place + n, a);
+    }
+}
+
+static void make_rows(const sk_stress_level *level, row_counts next, int block)
+{
+    tile_rows rows;
     weight_tiles weights;
     number_tiles numbers;
-    load_weights(level, block, &weights);
-    load_numbers(level, block, &numbers);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t row = level->index[a][here], own = n->own[a][here];
-            if (skips_row(n, block, c, a)) {
-                c += SK_BLOCK_N - 1;
-                continue;
+    find_tile_rows(level->neighbours, block, &rows);
+    load_weights(level, &rows, &weights);
+    load_numbers(level, &rows, &numbers);
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        int at[3];
+        sk_stress_cell(r * SK_BLOCK_N, at);
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            const sk_stress_bits *bits = &level->bits[block][a][r];
+            for (int half = 0; half < 2 && bits->unknown; half++) {
+                const int k = colour_of_half(at, a, half);
+                const int group = (bits->group >> half & 1) != 0;
+                int32_t *own = &next.own[k][!group ? CLASS_UNEVEN : half ? CLASS_ODD_GROUP : CLASS_GROUP];
+                make_half(level, &weights, &numbers, bits, (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N,
+                          tile_place(at), k, half, own);
             }
-            if (row == level->count || sk_stress_is_copy(level, here))
-                continue;
-            const sk_stress_colour *colour = &level->colour[row < level->colour[2 * a].last ? 2 * a : 2 * a + 1];
-            int at[3];
-            sk_stress_cell(c, at);
-            const int place = tile_place(at);
-
-            /* Coefficients. */
-            if (own >= 0)
-                make_own_row(level, &weights, &numbers, row, own, level->mass[a][here], place, a);
-
-            /* Columns of the group that begins here, or of a single row. */
-            if (row < colour->singles && at[0] < 2) {
-                const int32_t group = (row - colour->first) / SK_STRESS_GROUP;
-                make_group(&numbers, place, a, at[0],
-                           level->group_column + (size_t)(colour->groups + group) * SK_STRESS_GROUP_COLUMNS);
-            }
-            if (row < colour->singles || row >= colour->uneven)
-                continue;
-            int32_t *column = level->column + (size_t)(row - colour->singles + colour->columns) * SK_STRESS_NEIGHBOURS;
-            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-                column[m] = neighbour_number(&numbers, place, a, m);
         }
+    }
 }
 
 selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
 {
-    numbering n;
-    SK_TRY(number_level(level, &n, options, error));
+    row_counts *counts;
+    SK_TRY(number_level(level, &counts, options, error));
     const size_t count = (size_t)level->count;
     const sk_stress_colour *last = &level->colour[SK_STRESS_COLOURS - 1];
     const size_t groups = (size_t)(last->groups + (last->singles - last->first) / SK_STRESS_GROUP);
     const size_t singles = (size_t)(last->columns + last->uneven - last->singles), own = (size_t)last->own_last;
     SK_STRESS_TAKE(options->arena, level->group_column, groups * SK_STRESS_GROUP_COLUMNS);
     SK_STRESS_TAKE(options->arena, level->column, singles * SK_STRESS_NEIGHBOURS);
+    SK_STRESS_TAKE(options->arena, level->own_row, own);
     SK_STRESS_TAKE(options->arena, level->own_column, own * SK_STRESS_NEIGHBOURS);
     SK_STRESS_TAKE(options->arena, level->coefficient, own * SK_STRESS_NEIGHBOURS);
     SK_STRESS_TAKE(options->arena, level->own_mass, own);
@@ -525,6 +524,6 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
         }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
-        make_rows(level, &n, b);
+        make_rows(level, counts[b], b);
     return SELKIE_OK;
 }

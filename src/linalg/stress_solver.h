@@ -20,6 +20,24 @@ enum {
     SK_STRESS_GROUP_COLUMNS = SK_STRESS_NEIGHBOURS + SK_STRESS_BEYOND
 };
 
+/* The faces of one component in a row of a block along x: bit n is that of cell n. */
+enum { SK_STRESS_ROWS = SK_BLOCK_CELLS / SK_BLOCK_N };
+typedef struct sk_stress_bits {
+    uint32_t unknown;
+    uint32_t own;   /* unknowns with coefficients of their own */
+    uint32_t group; /* unknowns in groups */
+    uint32_t given; /* faces whose velocity is given */
+} sk_stress_bits;
+
+/* The bits of the faces with even x; shifted by one, of those with odd x. */
+#define SK_STRESS_HALF (0x55555555u & ((1u << SK_BLOCK_N) - 1u))
+
+/* The lowest bit of a set, which is not empty. */
+static inline __attribute__((unused)) int sk_stress_lowest(uint32_t bits)
+{
+    return __builtin_ctz(bits);
+}
+
 /* Unknowns of one colour, in the order of their numbers: groups whose first face has an even x, groups whose first face
  * has an odd x, other even rows, uneven rows. A group may hold uneven rows: a sweep computes them as even ones, and
  * then once more from coefficients of their own. */
@@ -48,7 +66,8 @@ typedef struct sk_stress_level {
     /* Unknowns, one colour after the other. Number `count` is a face without an unknown: its value is 0. Even rows are
      * those whose weights are the usual ones inside liquid of one viscosity. They share their coefficients, which a
      * loop then keeps in registers. */
-    int32_t *index[3]; /* [block_count][cells] number of the unknown, or `count` */
+    int32_t *index[3];                                  /* [block_count][cells] number of the unknown, or `count` */
+    sk_stress_bits (*bits)[SELKIE_DIM][SK_STRESS_ROWS]; /* [block_count] */
     int32_t count;
     sk_stress_colour colour[SK_STRESS_COLOURS];
     sk_stress_weights even[3]; /* weights of even rows of each component */

@@ -20,217 +20,97 @@
 #include "linalg/stress_kernels.h"
 #include "methods/liquid_plain.h"
 #include "methods/viscosity/viscosity.h"
+#include "methods/viscosity/viscosity_fields.h"
 #include "methods/viscosity/viscosity_kernels.h"
 
 enum { PASSES = 2 };
 static const float bulk_share = 4.0f; /* bulk over shear viscosity */
-
-/* Share of a sub-cell that holds a particle, at least. Particles may lie just outside the surface. Without a share no
- * stress would act on their faces: they would fall off a thread one by one, and slide on a floor that holds the liquid.
- */
-static const float least_share = 0.05f;
-
-typedef struct viscous_fields {
-    float strength;             /* viscosity x time / cell size^2, if there is one viscosity */
-    float *own_log, *log;       /* its logarithm a cell, from the cell's particles and smoothed; NULL = one viscosity */
-    float (*share)[SK_CORNERS]; /* liquid's share of each sub-cell */
-    uint8_t *filled; /* 1 = all sub-cells are full of liquid and no lower face is closed, 2 = all are empty */
-    float *mass[3], *normal, *bulk, *shear[3], *velocity[3];
-    uint8_t *fixed[3];
-    uint8_t *solved[3], *carried[3]; /* faces that stress acted on; faces that followed them */
-} viscous_fields;
 
 static int is_solid(const sk_grid *grid, sk_plain_cell cell)
 {
     return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
 }
 
-/* The sub-cells of a cell that hold a particle, one bit each. */
-static unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
+/* --- Shares of faces and edges --- */
+
+/* A block's shares, filled cells and closed faces, with the cells before it along each axis. */
+typedef struct share_tiles {
+    float share[SK_CORNERS][SK_VISCOUS_TILE_VALUES];
+    int32_t closed[SK_VISCOUS_TILE_VALUES];
+} share_tiles;
+
+/* Places in the fields of the cells of a block's tile, a row at a time: the cell before the row, and its first cell. */
+typedef struct tile_row {
+    size_t before, first;
+    int place; /* of the first cell in the tile */
+} tile_row;
+
+enum { LOWER_ROWS = (SK_BLOCK_N + 1) * (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1) };
+
+static void find_tile_rows(const sk_grid *grid, int block, tile_row rows[LOWER_ROWS])
 {
-    const float inverse = (float)(1.0 / step->grid.cell_size);
-    uint32_t first, last;
-    unsigned occupied = 0;
-    sk_plain_particles(&step->grid, cell, &first, &last);
-    for (uint32_t p = first; p < last; p++) {
-        int n = 0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float coordinate =
-                sk_cell_coordinate(step->particles.records[p].position[d], (float)step->grid.corner[d], inverse);
-            n |= (coordinate - floorf(coordinate) >= 0.5f) << d;
+    const sk_plain_cell corner = {block, 0};
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N : 1); k++)
+        for (int j = -1; j < SK_BLOCK_N; j++, rows++) {
+            rows->before = sk_plain_index(sk_plain_beside(grid, corner, (const int[3]){-1, j, k}));
+            rows->first = sk_plain_index(sk_plain_beside(grid, corner, (const int[3]){0, j, k}));
+            rows->place = 1 + SK_VISCOUS_TILE * (j + 1) + (SELKIE_DIM == 3 ? sk_viscous_tile_step[2] * (k + 1) : 0);
         }
-        occupied |= 1u << n;
-    }
-    return occupied;
 }
 
-/* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
-static void measure_cell(const sk_step *step, sk_plain_cell cell, int cut, float share[SK_CORNERS])
+static void load_shares(const sk_viscous_fields *f, const tile_row rows[LOWER_ROWS], share_tiles *tiles)
 {
-    static const int stride[3] = {1, 3, 9};
-    const sk_grid *grid = &step->grid;
-    const float *depth = grid->fields[SK_FIELD_DEPTH], own = depth[sk_plain_index(cell)];
-    const unsigned occupied = occupied_sub_cells(step, cell);
-    float depth_at[SK_NEIGHBOURS], distance_at[SK_NEIGHBOURS];
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
-        depth_at[n] = is_solid(grid, other) ? own : depth[sk_plain_index(other)];
-        distance_at[n] = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, other)] : 1.0f;
-    }
-    for (int n = 0; n < SK_CORNERS; n++) {
-        float below[SK_CORNERS], outside[SK_CORNERS];
-        for (int m = 0; m < SK_CORNERS; m++) {
-            int other = SK_NEIGHBOURS / 2;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                other += m >> d & 1 ? (n >> d & 1 ? stride[d] : -stride[d]) : 0;
-            below[m] = depth_at[other];
-            outside[m] = distance_at[other];
+    for (const tile_row *row = rows; row < rows + LOWER_ROWS; row++) {
+        for (int n = 0; n < SK_CORNERS; n++) {
+            tiles->share[n][row->place - 1] = f->share[n][row->before];
+            memcpy(tiles->share[n] + row->place, f->share[n] + row->first, SK_BLOCK_N * sizeof(float));
         }
-        share[n] = fmaxf(sk_viscous_sub_share(sk_viscous_sub_value(below)), occupied >> n & 1 ? least_share : 0.0f);
-        if (cut)
-            share[n] *= sk_viscous_sub_share(sk_viscous_sub_value(outside));
-    }
-}
-
-/* --- Cells full of liquid, and empty ones --- */
-
-/* A block's values and those of the cells around it. */
-enum { TILE_N = SK_BLOCK_N + 2, TILE_NZ = SELKIE_DIM == 3 ? TILE_N : 1, TILE_VALUES = TILE_N * TILE_N * TILE_NZ };
-
-/* Least and largest value of the cells around each cell of a block. */
-typedef struct value_range {
-    float least[SK_BLOCK_CELLS], most[SK_BLOCK_CELLS];
-} value_range;
-
-static inline float lesser(float a, float b)
-{
-    return a < b ? a : b;
-}
-
-static inline float greater(float a, float b)
-{
-    return a > b ? a : b;
-}
-
-/* Depths below the surface, of which solid cells have none; among the least also distances from obstacles. `count`
- * cells in a row from `cell` on. */
-static void load_depths(const sk_step *step, sk_plain_cell cell, int count, int cut, float *least, float *most)
-{
-    const sk_grid *grid = &step->grid;
-    const float *depth = grid->fields[SK_FIELD_DEPTH] + sk_plain_index(cell);
-    const float *outside = cut ? step->solids.distance + sk_plain_solid_index(&step->solids, cell) : NULL;
-    const uint8_t *kind = grid->kinds + sk_plain_index(cell);
-    for (int i = 0; i < count; i++) {
-        const int solid = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
-        least[i] = lesser(solid ? 1.0f : depth[i], outside ? outside[i] : 1.0f);
-        most[i] = solid ? -1.0f : depth[i];
-    }
-}
-
-/* The same for a block and the cells around it. */
-static void load_depth_tiles(const sk_step *step, int block, int cut, float *least, float *most)
-{
-    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
-        for (int j = -1; j <= SK_BLOCK_N; j++, least += TILE_N, most += TILE_N)
-            for (int part = 0; part < 3; part++) {
-                const int first = part == 0 ? -1 : part == 1 ? 0 : SK_BLOCK_N;
-                const sk_plain_cell cell =
-                    sk_plain_beside(&step->grid, (sk_plain_cell){block, 0}, (const int[3]){first, j, k});
-                load_depths(step, cell, part == 1 ? SK_BLOCK_N : 1, cut, least + first + 1, most + first + 1);
-            }
-}
-
-/* Ranges over the 3^dim cells around each cell, an axis at a time, in place. */
-static void find_ranges(float *least, float *most, value_range *range)
-{
-    static const int stride[3] = {1, TILE_N, TILE_N * TILE_N};
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (int n = 0; n + 2 * stride[d] < TILE_VALUES; n++) {
-            least[n] = lesser(least[n], lesser(least[n + stride[d]], least[n + 2 * stride[d]]));
-            most[n] = greater(most[n], greater(most[n + stride[d]], most[n + 2 * stride[d]]));
-        }
-    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
-        const int row = TILE_N * (sk_plain_along(c, 1) + (SELKIE_DIM == 3 ? TILE_N * sk_plain_along(c, 2) : 0));
-        memcpy(range->least + c, least + row, SK_BLOCK_N * sizeof(float));
-        memcpy(range->most + c, most + row, SK_BLOCK_N * sizeof(float));
-    }
-}
-
-/* Faces are closed by fraction 0. Bits by axis. */
-static int closed_faces(const sk_step *step, sk_plain_cell cell)
-{
-    int closed = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        closed |= (open_fraction_at(step, cell, d) == 0.0f) << d;
-    return closed;
-}
-
-/* Shares of the sub-cells of a block. Interpolated values lie between those of the cells around: most cells are full
- * or empty by their range. */
-static void measure_block(const sk_step *step, const viscous_fields *f, int block)
-{
-    const sk_grid *grid = &step->grid;
-    const int cut = step->solids.obstacle_count > 0 && step->solids.block_slot[block];
-    const float far = 0.251f; /* cells; a sub-cell that far from the surface is full or empty */
-    float least[TILE_VALUES], most[TILE_VALUES];
-    value_range range;
-    load_depth_tiles(step, block, cut, least, most);
-    find_ranges(least, most, &range);
-    SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const size_t here = sk_plain_index(cell);
-        float *share = f->share[here];
-        uint32_t first, last;
-        sk_plain_particles(grid, cell, &first, &last);
-        const int empty = is_solid(grid, cell) || (first == last && range.most[cell.local] < -far);
-        const int full = !empty && range.least[cell.local] > far;
-        f->filled[here] = (uint8_t)(empty ? 2 : full && !closed_faces(step, cell));
-        if (empty || full)
-            for (int n = 0; n < SK_CORNERS; n++)
-                share[n] = full ? 1.0f : 0.0f;
-        else
-            measure_cell(step, cell, cut, share);
-    }
-}
-
-/* What is common to each cell of a block and those before it along all axes. */
-static void find_common(const viscous_fields *f, const sk_grid *grid, int block, uint8_t common[SK_BLOCK_CELLS])
-{
-    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
-        uint8_t row[SK_BLOCK_N + 1];
-        memset(row, 0xff, sizeof row);
-        for (int n = 0; n < SK_CORNERS / 2; n++) {
-            const int y = n & 1 ? -1 : 0, z = n & 2 ? -1 : 0;
-            const sk_plain_cell first = {block, c};
-            const size_t before = sk_plain_index(sk_plain_beside(grid, first, (const int[3]){-1, y, z}));
-            const uint8_t *filled = f->filled + sk_plain_index(sk_plain_beside(grid, first, (const int[3]){0, y, z}));
-            row[0] &= f->filled[before];
-            for (int i = 0; i < SK_BLOCK_N; i++)
-                row[i + 1] &= filled[i];
-        }
+        tiles->closed[row->place - 1] = f->closed[row->before];
         for (int i = 0; i < SK_BLOCK_N; i++)
-            common[c + i] = row[i] & row[i + 1];
+            tiles->closed[row->place + i] = f->closed[row->first + (size_t)i];
     }
 }
 
-/* The mean of the sub-cells around the lower face (axes has one bit) or edge (two bits) of a cell, or in it (none). */
-static float share_around(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
+/* What is common to each cell of a block and those before it along all axes. Returns what is common to the block. */
+static int find_common(const sk_viscous_fields *f, const tile_row rows[LOWER_ROWS], uint8_t common[SK_BLOCK_CELLS])
 {
-    float sum = 0.0f;
+    uint8_t tile[SK_VISCOUS_TILE_VALUES], all = 0xff;
+    for (const tile_row *row = rows; row < rows + LOWER_ROWS; row++) {
+        tile[row->place - 1] = f->filled[row->before];
+        memcpy(tile + row->place, f->filled + row->first, SK_BLOCK_N);
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        uint8_t row[SK_BLOCK_N];
+        memset(row, 0xff, sizeof row);
+        for (int n = 0; n < SK_CORNERS; n++) {
+            int place = sk_viscous_tile_place(c);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                place -= n >> d & 1 ? sk_viscous_tile_step[d] : 0;
+            for (int i = 0; i < SK_BLOCK_N; i++)
+                row[i] &= tile[place + i];
+        }
+        for (int i = 0; i < SK_BLOCK_N; i++) {
+            common[c + i] = row[i];
+            all &= row[i];
+        }
+    }
+    return all;
+}
+
+/* Means of the sub-cells around the lower faces (axes has one bit) or edges (two bits) of a row of cells from a place
+ * of the tiles on, or in the cells (none). Below a face lies the upper half of the cell before it. */
+static inline __attribute__((always_inline)) void take_shares(const share_tiles *tiles, int place, int axes,
+                                                              float shares[SK_BLOCK_N])
+{
+    for (int i = 0; i < SK_BLOCK_N; i++)
+        shares[i] = 0.0f;
     for (int n = 0; n < SK_CORNERS; n++) {
-        /* Below the face lies the upper half of the cell before it. */
-        int offset[3] = {0, 0, 0};
+        int other = place;
         for (int d = 0; d < SELKIE_DIM; d++)
-            offset[d] = axes >> d & 1 && n >> d & 1 ? -1 : 0;
-        sum += f->share[sk_plain_index(sk_plain_beside(grid, cell, offset))][n];
+            other -= axes >> d & 1 && n >> d & 1 ? sk_viscous_tile_step[d] : 0;
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            shares[i] += tiles->share[n][other + i] * (1.0f / SK_CORNERS);
     }
-    return sum / SK_CORNERS;
-}
-
-static int is_closed(const sk_step *step, sk_plain_cell cell, int d)
-{
-    return open_fraction_at(step, cell, d) == 0.0f;
 }
 
 /* Density at a face over the reference density. */
@@ -239,20 +119,14 @@ static float density_at(const sk_step *step, sk_plain_cell cell, int d)
     return step->relative_density ? 1.0f / lightness_at(step, cell, d) : 1.0f;
 }
 
-/* Weight of the shear between axes a and b at the lower edge of a cell, over viscosity and density. */
-static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain_cell cell, int a, int b)
+/* Weight of the shear between axes a and b at the lower edge of a cell on a wall, over viscosity and density. */
+static float wall_weight(const sk_step *step, sk_plain_cell cell, int a, int b, float share)
 {
     const sk_grid *grid = &step->grid;
-    const sk_plain_cell before_a = sk_plain_next(grid, cell, a, -1), before_b = sk_plain_next(grid, cell, b, -1);
-    const float share = share_around(f, grid, cell, 1 << a | 1 << b);
-    const int wall = is_closed(step, cell, a) != is_closed(step, before_b, a) ||
-                     is_closed(step, cell, b) != is_closed(step, before_a, b);
     const sk_solids *solids = &step->solids;
-    if (!wall || share == 0.0f)
-        return share;
 
     /* Cells inside the solid know its surface. In a corner, the liquid's cell may be nearest to the other wall. */
-    const sk_plain_cell around[3] = {cell, before_a, before_b};
+    const sk_plain_cell around[3] = {cell, sk_plain_next(grid, cell, a, -1), sk_plain_next(grid, cell, b, -1)};
     float inside = -1.0f, beside = 0.0f;
     for (int n = 0; n < 3; n++) {
         const float grip = sk_solids_grip(solids, sk_plain_solid_index(solids, around[n]));
@@ -261,6 +135,25 @@ static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain
         beside = fmaxf(beside, grip);
     }
     return sk_viscous_wall_weight(share, inside >= 0.0f ? inside : beside);
+}
+
+/* Weights of the shear of a row of cells, over viscosity and density. A wall ends at an edge if one of the faces beside
+ * it is closed and the next one is open. */
+static void take_shears(const sk_step *step, const share_tiles *tiles, sk_plain_cell first, int a, int b,
+                        float shears[SK_BLOCK_N])
+{
+    const int place = sk_viscous_tile_place(first.local);
+    const int32_t *closed = tiles->closed + place;
+    const int32_t *before_a = closed - sk_viscous_tile_step[a], *before_b = closed - sk_viscous_tile_step[b];
+    int32_t wall[SK_BLOCK_N], any = 0;
+    take_shares(tiles, place, 1 << a | 1 << b, shears);
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        wall[i] = ((closed[i] ^ before_b[i]) >> a | (closed[i] ^ before_a[i]) >> b) & (shears[i] != 0.0f);
+        any |= wall[i];
+    }
+    for (int i = 0; i < SK_BLOCK_N && any; i++)
+        if (wall[i])
+            shears[i] = wall_weight(step, (sk_plain_cell){first.slot, first.local + i}, a, b, shears[i]);
 }
 
 /* --- Several viscosities --- */
@@ -335,7 +228,7 @@ static float smooth_log(const sk_grid *grid, const float *own_log, sk_plain_cell
     return weights > 0.0f ? sum / weights : __builtin_nanf("");
 }
 
-static selkie_code measure_viscosity(sk_step *step, viscous_fields *f, double scale, selkie_error *error)
+static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double scale, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
@@ -366,13 +259,11 @@ static selkie_code measure_viscosity(sk_step *step, viscous_fields *f, double sc
     return SELKIE_OK;
 }
 
-/* Viscosity x time / cell size^2 at a cell (axes 0) or at the lower edge across two axes. */
-static float strength_at(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
+/* Several viscosities: viscosity x time / cell size^2 at a cell (axes 0) or at the lower edge across two axes. */
+static float strength_at(const sk_viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
 {
     float sum = 0.0f;
     int count = 0;
-    if (!f->log)
-        return f->strength;
     for (int n = 0; n < SK_CORNERS; n++) {
         int offset[3] = {0, 0, 0};
         if (n & ~axes)
@@ -386,62 +277,100 @@ static float strength_at(const viscous_fields *f, const sk_grid *grid, sk_plain_
     return count ? expf(sum / (float)count) : 0.0f;
 }
 
-/* Weights of a cell inside liquid of one density and viscosity (share 1), or where there is none (share 0). */
-static void weigh_simply(const sk_step *step, const viscous_fields *f, sk_plain_cell cell, float share)
+/* Velocities of a row of faces and their masses, from their shares. */
+static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, int d,
+                        const float share[SK_BLOCK_N])
 {
-    const size_t here = sk_plain_index(cell);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const float velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d][here];
-        const int fixed = is_closed(step, cell, d);
-        f->fixed[d][here] = (uint8_t)fixed;
-        f->velocity[d][here] = fixed ? solid_velocity_at(step, cell, d) : velocity;
-        f->mass[d][here] = fixed || velocity != velocity ? 0.0f : share;
+    const size_t here = sk_plain_index(first), solid = sk_plain_solid_index(&step->solids, first);
+    const float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + here;
+    const float *given = sk_solids_have_velocity(&step->solids) ? step->solids.velocity[d] + solid : NULL;
+    const uint8_t *closed = f->closed + here;
+    uint8_t *restrict fixed = f->fixed[d] + here;
+    float *restrict to = f->velocity[d] + here, *restrict mass = f->mass[d] + here;
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        const int is_fixed = closed[i] >> d & 1;
+        fixed[i] = (uint8_t)is_fixed;
+        to[i] = is_fixed ? 0.0f : velocity[i];
+        mass[i] = is_fixed | (velocity[i] != velocity[i]) ? 0.0f : share[i];
     }
-    f->normal[here] = f->strength * share;
-    f->bulk[here] = bulk_share * f->normal[here];
-    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++)
-        f->shear[edge][here] = f->strength * share;
+    for (int i = 0; i < SK_BLOCK_N && given; i++)
+        to[i] = fixed[i] ? given[i] : to[i];
 }
 
-/* Weights and velocities of a block. */
-static void weigh_block(const sk_step *step, const viscous_fields *f, int block)
+/* Weights of strains of a row of cells, from their shares: shear by the axis along the edge. */
+static void weigh_strains(const sk_viscous_fields *f, size_t here, const float cell[SK_BLOCK_N],
+                          const float shear[3][SK_BLOCK_N])
+{
+    const float unit = f->log ? 1.0f : f->strength;
+    float *restrict normal = f->normal + here, *restrict bulk = f->bulk + here;
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        normal[i] = unit * cell[i];
+        bulk[i] = bulk_share * normal[i];
+    }
+    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
+        float *restrict to = f->shear[edge] + here;
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            to[i] = unit * shear[edge][i];
+    }
+}
+
+/* Several densities or viscosities: the weights of a cell for the liquid there. */
+static void weigh_liquids(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell)
 {
     const sk_grid *grid = &step->grid;
-    const int one_liquid = !f->log && !step->relative_density;
-    uint8_t common[SK_BLOCK_CELLS];
-    find_common(f, grid, block, common);
-    SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const size_t here = sk_plain_index(cell);
-        const int filled = common[cell.local];
-        if (filled == 2 || (filled == 1 && one_liquid)) {
-            weigh_simply(step, f, cell, filled == 1 ? 1.0f : 0.0f);
-            continue;
-        }
-        float density = 0.0f;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
-            const int fixed = is_closed(step, cell, d);
-            density +=
-                (density_at(step, cell, d) + density_at(step, sk_plain_next(grid, cell, d, 1), d)) / (2 * SELKIE_DIM);
-            f->fixed[d][here] = (uint8_t)fixed;
-            f->velocity[d][here] = fixed ? solid_velocity_at(step, cell, d) : velocity;
-            f->mass[d][here] =
-                fixed || velocity != velocity ? 0.0f : density_at(step, cell, d) * share_around(f, grid, cell, 1 << d);
-        }
-        f->normal[here] = strength_at(f, grid, cell, 0) * density * share_around(f, grid, cell, 0);
-        f->bulk[here] = bulk_share * f->normal[here];
-        for (int a = 0; a < SELKIE_DIM; a++)
-            for (int b = a + 1; b < SELKIE_DIM; b++) {
-                const float mean = 0.5f * (density_at(step, cell, a) + density_at(step, cell, b));
-                const float strength = strength_at(f, grid, cell, 1 << a | 1 << b);
-                f->shear[sk_stress_edge(a, b)][here] = strength * mean * shear_weight(step, f, cell, a, b);
-            }
+    const size_t here = sk_plain_index(cell);
+    float density = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        density +=
+            (density_at(step, cell, d) + density_at(step, sk_plain_next(grid, cell, d, 1), d)) / (2 * SELKIE_DIM);
+        f->mass[d][here] *= density_at(step, cell, d);
     }
+    f->normal[here] *= density * (f->log ? strength_at(f, grid, cell, 0) : 1.0f);
+    f->bulk[here] = bulk_share * f->normal[here];
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int b = a + 1; b < SELKIE_DIM; b++) {
+            const float mean = 0.5f * (density_at(step, cell, a) + density_at(step, cell, b));
+            f->shear[sk_stress_edge(a, b)][here] *=
+                mean * (f->log ? strength_at(f, grid, cell, 1 << a | 1 << b) : 1.0f);
+        }
+}
+
+/* Weights and velocities of a block. Most blocks are inside the liquid, or empty. */
+static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int block)
+{
+    tile_row rows[LOWER_ROWS];
+    share_tiles tiles;
+    uint8_t common[SK_BLOCK_CELLS];
+    float cells[SK_BLOCK_N], faces[SK_BLOCK_N], shears[3][SK_BLOCK_N];
+    find_tile_rows(&step->grid, block, rows);
+    const int all = find_common(f, rows, common);
+    if (!all)
+        load_shares(f, rows, &tiles);
+    for (int i = 0; i < SK_BLOCK_N; i++)
+        cells[i] = faces[i] = shears[0][i] = shears[1][i] = shears[2][i] = all == 1 ? 1.0f : 0.0f;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        const sk_plain_cell first = {block, c};
+        const int place = sk_viscous_tile_place(c);
+        if (!all)
+            take_shares(&tiles, place, 0, cells);
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            if (!all)
+                take_shares(&tiles, place, 1 << a, faces);
+            weigh_faces(step, f, first, a, faces);
+            for (int b = a + 1; b < SELKIE_DIM && !all; b++)
+                take_shears(step, &tiles, first, a, b, shears[sk_stress_edge(a, b)]);
+        }
+        weigh_strains(f, sk_plain_index(first), cells, (const float(*)[SK_BLOCK_N])shears);
+    }
+    if (!f->log && !step->relative_density)
+        return;
+    SK_PLAIN_EACH_CELL(cell, block)
+    if (common[cell.local] != 2)
+        weigh_liquids(step, f, cell);
 }
 
 /* The mean change by viscosity of the faces beside a face that stress acted on, or that followed such faces. */
-static float change_beside(const sk_step *step, const viscous_fields *f, sk_plain_cell cell, int d, int layer)
+static float change_beside(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d, int layer)
 {
     const sk_grid *grid = &step->grid;
     const float *before = grid->fields[SK_FIELD_VELOCITY_X + d];
@@ -462,26 +391,40 @@ static float change_beside(const sk_step *step, const viscous_fields *f, sk_plai
 /* Particles at the rim of the liquid reach faces beyond its stress. Such faces change like the faces beside them: they
  * would fall freely, and take the particles off the liquid. Two layers, as far as a particle reaches. A layer reads
  * nothing that it writes. */
-static void carry_block(const sk_step *step, const viscous_fields *f, int block, int layer)
+static void carry_face(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d, int layer)
 {
-    SK_PLAIN_EACH_CELL(cell, block)
+    const size_t here = sk_plain_index(cell);
+    const float change = change_beside(step, f, cell, d, layer);
+    if (change != change)
+        return;
+    f->velocity[d][here] = step->grid.fields[SK_FIELD_VELOCITY_X + d][here] + change;
+    if (layer == 0)
+        f->carried[d][here] = 1;
+}
+
+static void carry_block(const sk_step *step, const sk_viscous_fields *f, int block, int layer)
+{
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t here = sk_plain_index(cell);
-        const float before = step->grid.fields[SK_FIELD_VELOCITY_X + d][here];
+        const size_t base = (size_t)block * SK_BLOCK_CELLS;
         if (layer == 0)
-            f->carried[d][here] = 0;
-        if (f->solved[d][here] || f->fixed[d][here] || before != before || (layer && f->carried[d][here]))
-            continue;
-        const float change = change_beside(step, f, cell, d, layer);
-        if (change != change)
-            continue;
-        f->velocity[d][here] = before + change;
-        if (layer == 0)
-            f->carried[d][here] = 1;
+            memset(f->carried[d] + base, 0, SK_BLOCK_CELLS);
+        for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+            const float *before = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base + (size_t)c;
+            const uint8_t *solved = f->solved[d] + base + (size_t)c, *fixed = f->fixed[d] + base + (size_t)c;
+            const uint8_t *carried = f->carried[d] + base + (size_t)c;
+            int32_t free[SK_BLOCK_N], any = 0;
+            for (int i = 0; i < SK_BLOCK_N; i++) {
+                free[i] = !(solved[i] | fixed[i] | carried[i]) & (before[i] == before[i]);
+                any |= free[i];
+            }
+            for (int i = 0; i < SK_BLOCK_N && any; i++)
+                if (free[i])
+                    carry_face(step, f, (sk_plain_cell){block, c + i}, d, layer);
+        }
     }
 }
 
-static void store_block(const sk_step *step, const viscous_fields *f, int block)
+static void store_block(const sk_step *step, const sk_viscous_fields *f, int block)
 {
     for (int d = 0; d < SELKIE_DIM; d++)
         for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++) {
@@ -492,7 +435,7 @@ static void store_block(const sk_step *step, const viscous_fields *f, int block)
 }
 
 /* Scratch for all fields, with the empty block 0. */
-static selkie_code take_fields(sk_step *step, viscous_fields *f, selkie_error *error)
+static selkie_code take_fields(sk_step *step, sk_viscous_fields *f, selkie_error *error)
 {
     const size_t values = (size_t)step->grid.block_count * SK_BLOCK_CELLS;
     float **floats[11] = {&f->normal, &f->bulk};
@@ -512,8 +455,11 @@ static selkie_code take_fields(sk_step *step, viscous_fields *f, selkie_error *e
         SK_TRY(sk_step_scratch(step, values * sizeof(float), "viscosity", (void **)floats[n], error));
         memset(*floats[n], 0, SK_BLOCK_CELLS * sizeof(float));
     }
-    SK_TRY(sk_step_scratch(step, values * sizeof *f->share, "viscosity", (void **)&f->share, error));
-    memset(f->share, 0, SK_BLOCK_CELLS * sizeof *f->share);
+    for (int n = 0; n < SK_CORNERS; n++) {
+        SK_TRY(sk_step_scratch(step, values * sizeof(float), "viscosity", (void **)&f->share[n], error));
+        memset(f->share[n], 0, SK_BLOCK_CELLS * sizeof(float));
+    }
+    SK_TRY(sk_step_scratch(step, values, "viscosity", (void **)&f->closed, error));
     SK_TRY(sk_step_scratch(step, values, "viscosity", (void **)&f->filled, error));
     memset(f->filled, 2, SK_BLOCK_CELLS);
     return SELKIE_OK;
@@ -522,7 +468,7 @@ static selkie_code take_fields(sk_step *step, viscous_fields *f, selkie_error *e
 selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    viscous_fields f = {.share = NULL};
+    sk_viscous_fields f = {.log = NULL};
     SK_TRY(take_fields(step, &f, error));
     const double scale = sk_step_kick(step) / (grid->cell_size * grid->cell_size);
     f.strength = (float)(sk_scene_viscosity(step->scene) * scale);
@@ -530,8 +476,8 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
 
     /* Shares of the sub-cells, then the weights, which read those of the cells around. */
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int b = 1; b < grid->block_count; b++)
-        measure_block(step, &f, b);
+    for (int b = 0; b < grid->block_count; b++)
+        SK_DIM(sk_viscous_measure)(step, &f, b);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < grid->block_count; b++)
         weigh_block(step, &f, b);

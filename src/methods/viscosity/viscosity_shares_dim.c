@@ -1,0 +1,201 @@
+/* The liquid's share of the sub-cells, from the depth below the surface and the distance from obstacles. */
+#include <math.h>
+#include <string.h>
+
+#include "grid/grid_kernels.h"
+#include "grid/plain.h"
+#include "methods/viscosity/viscosity_fields.h"
+#include "methods/viscosity/viscosity_kernels.h"
+
+/* Share of a sub-cell that holds a particle, at least. Particles may lie just outside the surface. Without a share no
+ * stress would act on their faces: they would fall off a thread one by one, and slide on a floor that holds the liquid.
+ */
+static const float least_share = 0.05f;
+
+enum { TILE_N = SK_VISCOUS_TILE, TILE_VALUES = SK_VISCOUS_TILE_VALUES };
+
+/* Around a block: depths below the surface, NaN in solid cells, and distances from obstacles; in cells. */
+typedef struct surface_tiles {
+    float depth[TILE_VALUES], outside[TILE_VALUES];
+    int cut; /* `outside` is set: obstacles are near */
+} surface_tiles;
+
+/* Least and largest value of the cells around each cell, at the place in the tiles of the first of them. */
+typedef struct value_ranges {
+    float least[TILE_VALUES], most[TILE_VALUES];
+} value_ranges;
+
+/* `count` cells in a row from `cell` on. */
+static inline void load_cells(const sk_step *step, sk_plain_cell cell, int count, surface_tiles *tiles, int place)
+{
+    const float *depth = step->grid.fields[SK_FIELD_DEPTH] + sk_plain_index(cell);
+    const uint8_t *kind = step->grid.kinds + sk_plain_index(cell);
+    for (int i = 0; i < count; i++)
+        tiles->depth[place + i] = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID ? __builtin_nanf("") : depth[i];
+    if (tiles->cut)
+        memcpy(tiles->outside + place, step->solids.distance + sk_plain_solid_index(&step->solids, cell),
+               (size_t)count * sizeof(float));
+}
+
+static void load_tiles(const sk_step *step, int block, surface_tiles *tiles)
+{
+    int place = 0;
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++, place += TILE_N) {
+            sk_plain_cell cell = sk_plain_beside(&step->grid, (sk_plain_cell){block, 0}, (const int[3]){0, j, k});
+            load_cells(step, cell, SK_BLOCK_N, tiles, place + 1);
+            cell = sk_plain_beside(&step->grid, (sk_plain_cell){block, 0}, (const int[3]){-1, j, k});
+            load_cells(step, cell, 1, tiles, place);
+            cell = sk_plain_beside(&step->grid, (sk_plain_cell){block, 0}, (const int[3]){SK_BLOCK_N, j, k});
+            load_cells(step, cell, 1, tiles, place + SK_BLOCK_N + 1);
+        }
+}
+
+static inline float lesser(float a, float b)
+{
+    return a < b ? a : b;
+}
+
+static inline float greater(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+/* Ranges over the 3^dim cells around each cell, an axis at a time, in place. Solid cells have no depth; among the least
+ * are also distances from obstacles. */
+static void find_ranges(const surface_tiles *tiles, value_ranges *range)
+{
+    float *least = range->least, *most = range->most;
+    for (int n = 0; n < TILE_VALUES; n++) {
+        const float depth = tiles->depth[n];
+        least[n] = depth == depth ? depth : 1.0f;
+        most[n] = depth == depth ? depth : -1.0f;
+    }
+    for (int n = 0; n < TILE_VALUES && tiles->cut; n++)
+        least[n] = lesser(least[n], tiles->outside[n]);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int stride = sk_viscous_tile_step[d];
+        for (int n = 0; n + 2 * stride < TILE_VALUES; n++)
+            least[n] = lesser(least[n], lesser(least[n + stride], least[n + 2 * stride]));
+        for (int n = 0; n + 2 * stride < TILE_VALUES; n++)
+            most[n] = greater(most[n], greater(most[n + stride], most[n + 2 * stride]));
+    }
+}
+
+/* The sub-cells of a cell that hold a particle, one bit each. */
+static unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
+{
+    const float inverse = (float)(1.0 / step->grid.cell_size);
+    uint32_t first, last;
+    unsigned occupied = 0;
+    sk_plain_particles(&step->grid, cell, &first, &last);
+    for (uint32_t p = first; p < last; p++) {
+        int n = 0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float coordinate =
+                sk_cell_coordinate(step->particles.records[p].position[d], (float)step->grid.corner[d], inverse);
+            n |= (coordinate - floorf(coordinate) >= 0.5f) << d;
+        }
+        occupied |= 1u << n;
+    }
+    return occupied;
+}
+
+/* Place in the tiles of the cell that lies towards sub-cell n of a cell, along the axes of the bits of m. */
+static inline int towards(int place, int n, int m)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        place += m >> d & 1 ? (n >> d & 1 ? sk_viscous_tile_step[d] : -sk_viscous_tile_step[d]) : 0;
+    return place;
+}
+
+/* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
+static void measure_cell(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell,
+                         const surface_tiles *tiles)
+{
+    const int place = sk_viscous_tile_place(cell.local);
+    const float own = tiles->depth[place];
+    float share[SK_CORNERS], least = 1.0f;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        float below[SK_CORNERS];
+        for (int m = 0; m < SK_CORNERS; m++) {
+            const float depth = tiles->depth[towards(place, n, m)];
+            below[m] = depth == depth ? depth : own;
+        }
+        share[n] = sk_viscous_sub_share(sk_viscous_sub_value(below));
+        least = lesser(least, share[n]);
+    }
+    const unsigned occupied = least < least_share ? occupied_sub_cells(step, cell) : 0;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        float outside[SK_CORNERS], open = 1.0f;
+        for (int m = 0; m < SK_CORNERS && tiles->cut; m++)
+            outside[m] = tiles->outside[towards(place, n, m)];
+        if (tiles->cut)
+            open = sk_viscous_sub_share(sk_viscous_sub_value(outside));
+        f->share[n][sk_plain_index(cell)] = greater(share[n], occupied >> n & 1 ? least_share : 0.0f) * open;
+    }
+}
+
+/* Faces are closed by fraction 0. */
+static void find_closed(const sk_step *step, const sk_viscous_fields *f, int block)
+{
+    const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    int32_t closed[SK_BLOCK_CELLS] = {0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *fraction = step->solids.fraction[d] + solid;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            closed[c] |= (fraction[c] == 0.0f) << d;
+    }
+    uint8_t *restrict to = f->closed + (size_t)block * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        to[c] = (uint8_t)closed[c];
+}
+
+/* Shares of the cells of a row that are full or empty. Interpolated values lie between those of the cells around: most
+ * cells are full or empty by their range. Sets `unclear` to 1 for each of the others. Returns whether there are any. */
+static int fill_row(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, const value_ranges *range,
+                    int32_t unclear[SK_BLOCK_N])
+{
+    const float far = 0.251f; /* cells; a sub-cell that far from the surface is full or empty */
+    const size_t here = sk_plain_index(first);
+    const int place = sk_viscous_tile_place(first.local) - 1 - TILE_N - (SELKIE_DIM == 3 ? sk_viscous_tile_step[2] : 0);
+    const float *least = range->least + place, *most = range->most + place;
+    const uint8_t *kind = step->grid.kinds + here, *closed = f->closed + here;
+    uint8_t *restrict filled = f->filled + here;
+    int32_t occupied[SK_BLOCK_N] = {0}, any = 0;
+    float full[SK_BLOCK_N];
+    if (first.slot <= step->grid.particle_blocks) {
+        const uint32_t *start = step->grid.cell_start + (size_t)(first.slot - 1) * SK_BLOCK_CELLS + (size_t)first.local;
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            occupied[i] = start[i + 1] != start[i];
+    }
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        const int solid = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+        const int empty = solid | (!occupied[i] & (most[i] < -far)), is_full = !empty & (least[i] > far);
+        full[i] = is_full ? 1.0f : 0.0f;
+        filled[i] = (uint8_t)(empty ? 2 : is_full & !closed[i]);
+        unclear[i] = !(empty | is_full);
+        any |= unclear[i];
+    }
+    for (int n = 0; n < SK_CORNERS; n++)
+        memcpy(f->share[n] + here, full, sizeof full);
+    return any;
+}
+
+void SK_DIM(sk_viscous_measure)(const sk_step *step, const sk_viscous_fields *f, int block)
+{
+    surface_tiles tiles;
+    value_ranges range;
+    int32_t unclear[SK_BLOCK_N];
+    find_closed(step, f, block);
+    if (!block)
+        return;
+    tiles.cut = step->solids.obstacle_count > 0 && step->solids.block_slot[block];
+    load_tiles(step, block, &tiles);
+    find_ranges(&tiles, &range);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N)
+        if (fill_row(step, f, (sk_plain_cell){block, c}, &range, unclear))
+            for (int i = 0; i < SK_BLOCK_N; i++)
+                if (unclear[i])
+                    measure_cell(step, f, (sk_plain_cell){block, c + i}, &tiles);
+}
