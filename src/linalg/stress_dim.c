@@ -481,78 +481,70 @@ static double given_beside(const sk_stress_system *system, const sk_stress_level
     return sum;
 }
 
-/* 1 = a cell, or one of those around it, has a given face. */
-typedef struct given_cells {
-    uint8_t around[SK_BLOCK_CELLS];
-} given_cells;
-
-/* Has a row of a block along x, from a place on, a given face? */
-static int row_has_given(const sk_stress_system *system, size_t place)
+/* The right side of the rows beside faces with a given velocity. Where all of them are at rest there is nothing to do.
+ */
+static void load_given(const sk_stress_system *system, const sk_stress_level *level, int block, const vectors *v)
 {
-    uint64_t any[SK_BLOCK_N / 8], all = 0;
-    for (int a = 0; a < SELKIE_DIM; a++) {
-        memcpy(any, system->fixed[a] + place, sizeof any);
-        for (int n = 0; n < SK_BLOCK_N / 8; n++)
-            all |= any[n];
-    }
-    return all != 0;
-}
-
-/* Marks the cells of a block around those with a given face, in a row from i = first to last. */
-static void mark_row(const sk_stress_system *system, size_t place, int first, int last, int j, int k,
-                     given_cells *given)
-{
-    for (int i = first; i <= last; i++, place++) {
-        int any = 0;
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        const uint32_t around = sk_stress_given_around(level, block, r);
+        int at[3];
+        sk_stress_cell(r * SK_BLOCK_N, at);
         for (int a = 0; a < SELKIE_DIM; a++)
-            any |= system->fixed[a][place];
-        for (int n = 0; n < SK_NEIGHBOURS && any; n++) {
-            const int x = i + n % 3 - 1, y = j + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? k + n / 9 - 1 : 0;
-            if (((x | y | z) & ~SK_BLOCK_MASK) == 0)
-                given->around[x | y << SK_BLOCK_LOG | z << 2 * SK_BLOCK_LOG] = 1;
-        }
+            for (uint32_t left = level->bits[block][a][r].unknown & around; left; left &= left - 1) {
+                at[0] = sk_stress_lowest(left);
+                const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)(r * SK_BLOCK_N + at[0]);
+                const int32_t number = level->index[a][here];
+                v->right[number] -= given_beside(system, level, block, at, a, number);
+                v->r[number] = v->right[number];
+            }
     }
 }
 
-/* Marks the cells of a block with a given face in or beside them. */
-static void mark_given(const sk_stress_system *system, const sk_stress_level *level, int block, given_cells *given)
+/* The right side of a face into `right` and r, the start into x. Faces without mass have no velocity yet: see
+ * start_massless(). */
+static inline __attribute__((always_inline)) void load_face(const vectors *v, int32_t number, float mass, float target,
+                                                            float start)
 {
-    memset(given, 0, sizeof *given);
-    if (!level->near_given[block])
-        return;
-    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
-        for (int j = -1; j <= SK_BLOCK_N; j++) {
-            const size_t row = sk_stress_place(level->neighbours, block, (const int[3]){0, j, k});
-            if (row_has_given(system, row))
-                mark_row(system, row, 0, SK_BLOCK_N - 1, j, k, given);
-            mark_row(system, sk_stress_place(level->neighbours, block, (const int[3]){-1, j, k}), -1, -1, j, k, given);
-            mark_row(system, sk_stress_place(level->neighbours, block, (const int[3]){SK_BLOCK_N, j, k}), SK_BLOCK_N,
-                     SK_BLOCK_N, j, k, given);
-        }
+    const double right = mass > 0.0f ? (double)mass * (double)target : 0.0;
+    v->right[number] = v->r[number] = right;
+    v->x[number] = mass > 0.0f && start == start ? (double)start : 0.0;
 }
 
-/* The right side of a block's rows into `right` and r, the start into x. */
+/* A half row whose faces are all unknowns: their numbers are consecutive. */
+static void load_half(const vectors *v, int32_t number, const float *mass, const float *target, const float *start)
+{
+    double *restrict right = v->right + number, *restrict r = v->r + number, *restrict x = v->x + number;
+    for (int n = 0; n < SK_STRESS_GROUP; n++) {
+        const float one = mass[2 * n], first = start[2 * n];
+        right[n] = one > 0.0f ? (double)one * (double)target[2 * n] : 0.0;
+        r[n] = right[n];
+        x[n] = one > 0.0f && first == first ? (double)first : 0.0;
+    }
+}
+
 static void load_block(const sk_stress_system *system, const sk_stress_level *level, int block, const vectors *v)
 {
-    given_cells given;
-    mark_given(system, level, block, &given);
     for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t number = level->index[a][here];
-            if (number == level->count)
-                continue;
-            const float mass = system->mass[a][here], start = system->velocity[a][here];
-            double right = mass > 0.0f ? (double)mass * (double)system->target[a][here] : 0.0;
-
-            int at[3];
-            sk_stress_cell(c, at);
-            if (given.around[c])
-                right -= given_beside(system, level, block, at, a, number);
-            v->right[number] = v->r[number] = right;
-            /* Faces without mass have no velocity yet: see start_massless(). */
-            v->x[number] = mass > 0.0f && start == start ? (double)start : 0.0;
+        for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)(r * SK_BLOCK_N);
+            const float *mass = system->mass[a] + here, *target = system->target[a] + here;
+            const float *start = system->velocity[a] + here;
+            const int32_t *index = level->index[a] + here;
+            for (int half = 0; half < 2; half++) {
+                const uint32_t mask = SK_STRESS_HALF << half;
+                uint32_t left = level->bits[block][a][r].unknown & mask;
+                if (left == mask) {
+                    load_half(v, index[half], mass + half, target + half, start + half);
+                    continue;
+                }
+                for (; left; left &= left - 1) {
+                    const int n = sk_stress_lowest(left);
+                    load_face(v, index[n], mass[n], target[n], start[n]);
+                }
+            }
         }
+    if (level->near_moving[block])
+        load_given(system, level, block, v);
 }
 
 /* Faces without mass follow the stress of the faces beside them, in a few sweeps over their rows. They do not start
@@ -577,31 +569,59 @@ static void start_massless(const sk_stress_level *level, const vectors *v)
 static void add_source(const sk_stress_level *level, const float *gain, int block, const vectors *v)
 {
     for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t number = level->index[a][here];
-            if (number == level->count)
-                continue;
+        for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)(r * SK_BLOCK_N);
+            const uint32_t unknown = level->bits[block][a][r].unknown;
+            const int32_t *index = level->index[a] + here;
+            float change[SK_BLOCK_N];
             int at[3];
-            sk_stress_cell(c, at);
+            if (!unknown)
+                continue;
+            sk_stress_cell(r * SK_BLOCK_N, at);
             at[a]--;
-            const float before = at[a] < 0 ? gain[sk_stress_place(level->neighbours, block, at)]
-                                           : gain[here - ((size_t)1 << (a * SK_BLOCK_LOG))];
-            v->right[number] -= (double)(gain[here] - before);
-            v->r[number] -= (double)(gain[here] - before);
+            const float *before = gain + sk_stress_place(level->neighbours, block, at);
+            for (int n = 0; n < SK_BLOCK_N; n++)
+                change[n] = gain[here + (size_t)n] - (a == 0 ? n ? gain[here + (size_t)n - 1] : *before : before[n]);
+            for (int half = 0; half < 2; half++) {
+                const uint32_t mask = SK_STRESS_HALF << half;
+                uint32_t left = unknown & mask;
+                if (left == mask) {
+                    double *restrict right = v->right + index[half], *restrict rest = v->r + index[half];
+                    for (int n = 0; n < SK_STRESS_GROUP; n++) {
+                        right[n] -= (double)change[2 * n + half];
+                        rest[n] -= (double)change[2 * n + half];
+                    }
+                    continue;
+                }
+                for (; left; left &= left - 1) {
+                    const int n = sk_stress_lowest(left);
+                    v->right[index[n]] -= (double)change[n];
+                    v->r[index[n]] -= (double)change[n];
+                }
+            }
         }
 }
 
 static void store_block(const sk_stress_system *system, const sk_stress_level *level, int block, const double *x)
 {
     for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t number = level->index[a][here];
-            if (number != level->count)
-                system->velocity[a][here] = (float)x[number];
+        for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)(r * SK_BLOCK_N);
+            const uint32_t unknown = level->bits[block][a][r].unknown;
+            const int32_t *index = level->index[a] + here;
+            float *restrict velocity = system->velocity[a] + here;
+            for (int half = 0; half < 2 && unknown; half++) {
+                const uint32_t mask = SK_STRESS_HALF << half;
+                uint32_t left = unknown & mask;
+                const double *restrict from = x + index[half];
+                for (int n = 0; n < SK_STRESS_GROUP && left == mask; n++)
+                    velocity[2 * n + half] = (float)from[n];
+                for (left = left == mask ? 0 : left; left; left &= left - 1)
+                    velocity[sk_stress_lowest(left)] = (float)x[index[sk_stress_lowest(left)]];
+            }
             if (system->solved[a])
-                system->solved[a][here] = number != level->count;
+                for (int n = 0; n < SK_BLOCK_N; n++)
+                    system->solved[a][here + (size_t)n] = (uint8_t)(unknown >> n & 1);
         }
 }
 
@@ -638,20 +658,29 @@ static void find_push(const sk_stress_system *system, const sk_stress_level *lev
 static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source,
                          float *gain)
 {
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-        float divergence = 0.0f;
-        if (!(system->bulk[here] > 0.0f))
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)(r * SK_BLOCK_N);
+        const float *bulk = system->bulk + here;
+        float divergence[SK_BLOCK_N] = {0.0f}, most = 0.0f;
+        for (int n = 0; n < SK_BLOCK_N; n++)
+            most += bulk[n];
+        if (!(most > 0.0f))
             continue;
         for (int d = 0; d < SELKIE_DIM; d++) {
-            int at[3] = {0, 0, 0};
-            for (int e = 0; e < SELKIE_DIM; e++)
-                at[e] = (c >> (e * SK_BLOCK_LOG) & SK_BLOCK_MASK) + (e == d);
-            divergence +=
-                system->velocity[d][sk_stress_place(level->neighbours, block, at)] - system->velocity[d][here];
+            const float *velocity = system->velocity[d] + here;
+            int at[3];
+            sk_stress_cell(r * SK_BLOCK_N, at);
+            at[d] += d == 0 ? SK_BLOCK_N : 1;
+            const float *after = system->velocity[d] + sk_stress_place(level->neighbours, block, at);
+            for (int n = 0; n < SK_BLOCK_N; n++)
+                divergence[n] += (d == 0 ? n + 1 < SK_BLOCK_N ? velocity[n + 1] : *after : after[n]) - velocity[n];
         }
-        gain[here] = -system->bulk[here] * (divergence == divergence ? divergence : 0.0f);
-        source[here] += gain[here];
+        for (int n = 0; n < SK_BLOCK_N; n++) {
+            const int counts = (bulk[n] > 0.0f) & (divergence[n] == divergence[n]);
+            const float more = counts ? -bulk[n] * divergence[n] : 0.0f;
+            gain[here + (size_t)n] = more;
+            source[here + (size_t)n] += more;
+        }
     }
 }
 

@@ -563,22 +563,38 @@ static selkie_code factorize(sk_stress_hierarchy *hierarchy, const sk_stress_lev
     return SELKIE_OK;
 }
 
-/* Finds the blocks with given faces in or beside them. */
-static selkie_code find_given(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
+/* Does a block have a face whose velocity is given and not 0? */
+static int has_moving(const sk_stress_system *system, int block)
 {
-    uint8_t *given;
+    int moving = 0;
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i++)
+            moving |= (system->fixed[a][i] != 0) & (system->velocity[a][i] != 0.0f);
+    return moving;
+}
+
+/* Finds the blocks with given faces in or beside them. */
+static selkie_code find_given(const sk_stress_system *system, sk_stress_level *level, const sk_stress_options *options,
+                              selkie_error *error)
+{
+    uint8_t *given, *moving;
     SK_STRESS_TAKE(options->arena, given, level->block_count);
+    SK_STRESS_TAKE(options->arena, moving, level->block_count);
     SK_STRESS_TAKE(options->arena, level->near_given, level->block_count);
+    SK_STRESS_TAKE(options->arena, level->near_moving, level->block_count);
 #pragma omp parallel for num_threads(options->threads) schedule(static)
     for (int b = 0; b < level->block_count; b++) {
         given[b] = 0;
         for (int a = 0; a < SELKIE_DIM; a++)
             given[b] |= memchr(level->fixed[a] + (size_t)b * SK_BLOCK_CELLS, 1, SK_BLOCK_CELLS) != NULL;
+        moving[b] = given[b] && has_moving(system, b);
     }
     for (int b = 0; b < level->block_count; b++) {
-        level->near_given[b] = given[b];
-        for (int n = 0; n < SK_NEIGHBOURS; n++)
+        level->near_given[b] = level->near_moving[b] = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
             level->near_given[b] |= given[level->neighbours[b][n]];
+            level->near_moving[b] |= moving[level->neighbours[b][n]];
+        }
     }
     return SELKIE_OK;
 }
@@ -589,6 +605,18 @@ static int cannot_smooth(const sk_stress_level *level)
     return level->count > SK_STRESS_DIRECT && (level->period[0] % 2 || level->period[1] % 2 || level->period[2] % 2);
 }
 
+/* The largest of a block's values, none of them negative: their bits have the same order. */
+static float largest_of(const float *values)
+{
+    int32_t bits[SK_BLOCK_CELLS], most = 0;
+    float largest;
+    memcpy(bits, values, sizeof bits);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        most = bits[c] > most ? bits[c] : most;
+    memcpy(&largest, &most, sizeof largest);
+    return largest;
+}
+
 /* Stress over mass at the faces of a level: the largest of its blocks. The bulk viscosity adds to it and not to the
  * number of sweeps. Faces beside the surface have little mass, so a
  * block counts with its largest weights. */
@@ -597,12 +625,12 @@ static float stiffness_of(const sk_stress_level *level)
     float stiffness = 0.0f;
     for (int b = 1; b < level->block_count; b++) {
         float stress = 0.0f, mass = 0.0f;
-        for (size_t i = (size_t)b * SK_BLOCK_CELLS; i < (size_t)(b + 1) * SK_BLOCK_CELLS; i++)
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                const float weight = (2.0f * SELKIE_DIM + 2.0f) * level->normal[d][i];
-                stress = weight > stress ? weight : stress;
-                mass = level->mass[d][i] > mass ? level->mass[d][i] : mass;
-            }
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float normal = largest_of(level->normal[d] + (size_t)b * SK_BLOCK_CELLS);
+            const float own = largest_of(level->mass[d] + (size_t)b * SK_BLOCK_CELLS);
+            stress = fmaxf(stress, (2.0f * SELKIE_DIM + 2.0f) * normal);
+            mass = fmaxf(mass, own);
+        }
         /* Without mass there is no bound. */
         if (stress > stiffness * mass)
             stiffness = mass > 0.0f ? stress / mass : INFINITY;
@@ -679,7 +707,7 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         level->fixed[d] = system->fixed[d];
     }
     memcpy(level->joined, system->joined, sizeof level->joined);
-    SK_TRY(find_given(level, options, error));
+    SK_TRY(find_given(system, level, options, error));
     SK_TRY(SK_DIM(sk_stress_make_rows)(level, options, error));
 
     block_table table;

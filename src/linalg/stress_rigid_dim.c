@@ -133,8 +133,6 @@ static int is_held(const sk_stress_system *system, const sk_stress_level *level,
     int at[3], held = 0;
     size_t places[SK_STRESS_NEIGHBOURS];
     const float *coefficient = NULL;
-    if (!level->near_given[block])
-        return 0;
     sk_stress_cell(c, at);
     sk_stress_places(level->neighbours, block, at, a, places);
     for (int m = 0; m < SK_STRESS_NEIGHBOURS && !held; m++) {
@@ -173,6 +171,22 @@ static void solve_part(part *p)
     }
 }
 
+/* Marks the parts that a wall holds, from the faces of a block. */
+static void find_held_parts(const sk_stress_system *system, const sk_stress_level *level, int block,
+                            const int32_t *number_of_part, part *parts)
+{
+    for (int r = 0; r < SK_STRESS_ROWS && level->near_given[block]; r++) {
+        const uint32_t around = sk_stress_given_around(level, block, r);
+        for (int a = 0; a < SELKIE_DIM; a++)
+            for (uint32_t left = level->bits[block][a][r].unknown & around; left; left &= left - 1) {
+                const int c = r * SK_BLOCK_N + sk_stress_lowest(left);
+                const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+                part *p = &parts[number_of_part[number]];
+                p->held = p->held || is_held(system, level, block, c, a, number);
+            }
+    }
+}
+
 /* Adds the faces of a block to the sums of their parts. */
 static void sum_block(const sk_stress_system *system, const sk_stress_level *level, int block, const double *x,
                       const int32_t *number_of_part, part *parts)
@@ -185,7 +199,6 @@ static void sum_block(const sk_stress_system *system, const sk_stress_level *lev
             if (number == level->count)
                 continue;
             part *p = &parts[number_of_part[number]];
-            p->held = p->held || is_held(system, level, block, c, a, number);
             if (p->held || !(mass > 0.0))
                 continue;
             double centre[3], mode[MODES];
@@ -232,6 +245,14 @@ selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const
         number[i] = root[i] == i ? count++ : number[find_root(root, i)];
     SK_TRY(sk_arena_take(options->arena, ((size_t)count + 1) * sizeof *parts, "viscosity", (void **)&parts, error));
     memset(parts, 0, (size_t)count * sizeof *parts);
+
+    int32_t held = 0;
+    for (int b = 1; b < system->block_count; b++)
+        find_held_parts(system, level, b, number, parts);
+    for (int32_t n = 0; n < count; n++)
+        held += parts[n].held;
+    if (held == count)
+        return SELKIE_OK;
 
     /* One thread and one order: the same bits. */
     for (int b = 1; b < system->block_count; b++)

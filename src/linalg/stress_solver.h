@@ -61,7 +61,8 @@ typedef struct sk_stress_level {
     uint32_t *home;                                     /* [block_count][cells]; NULL = there are no copies */
     const float *mass[3], *normal[3], *bulk, *shear[3]; /* normal strain has a weight for each direction */
     const uint8_t *fixed[3];
-    uint8_t *near_given; /* [block_count] 1 = a face in the block or in one beside it is given; of the finest level */
+    uint8_t *near_given;  /* [block_count] 1 = a face in the block or in one beside it is given; of the finest level */
+    uint8_t *near_moving; /* likewise, given and not at rest */
 
     /* Unknowns, one colour after the other. Number `count` is a face without an unknown: its value is 0. Even rows are
      * those whose weights are the usual ones inside liquid of one viscosity. They share their coefficients, which a
@@ -217,6 +218,27 @@ static inline __attribute__((unused)) void sk_stress_cell(int c, int at[3])
 {
     for (int d = 0; d < 3; d++)
         at[d] = d < SELKIE_DIM ? c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK : 0;
+}
+
+/* The bits of the cells of a block's row along x that have a given face, or that lie beside a cell with one. */
+static inline __attribute__((unused)) uint32_t sk_stress_given_around(const sk_stress_level *level, int block, int r)
+{
+    uint32_t around = 0;
+    int at[3];
+    sk_stress_cell(r * SK_BLOCK_N, at);
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? 1 : 0); k++)
+        for (int j = -1; j <= 1; j++)
+            for (int side = -1; side <= 1; side++) {
+                const size_t place =
+                    sk_stress_place(level->neighbours, block, (const int[3]){side * SK_BLOCK_N, at[1] + j, at[2] + k});
+                uint32_t given = 0;
+                for (int a = 0; a < SELKIE_DIM; a++)
+                    given |= level->bits[place / SK_BLOCK_CELLS][a][place % SK_BLOCK_CELLS / SK_BLOCK_N].given;
+                around |= side < 0   ? given >> (SK_BLOCK_N - 1)
+                          : side > 0 ? given << (SK_BLOCK_N - 1)
+                                     : given | given << 1 | given >> 1;
+            }
+    return around;
 }
 
 /* Is a cell a copy of one a period away? */
