@@ -714,6 +714,8 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         *v.soft[n]++ = 0.0f;
         v.soft[n][level->count] = 0.0f;
     }
+    if (hierarchy.soft)
+        SK_TRY(SK_DIM(sk_stress_pack)(level, options, &v.packs, error));
     for (int n = 0; n < 3; n++)
         SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
     float *source = NULL, *gain = NULL;

@@ -35,14 +35,15 @@ static inline void join(int32_t *root, int32_t i, int32_t other)
     root[a > b ? a : b] = a > b ? b : a;
 }
 
-/* Joins the even rows of a group to neighbours in half rows that begin at `other`. Most are joined already. */
+/* Joins a group of even rows, which are joined to each other, to neighbours in a half row that begins at `other`. Most
+ * of these are one group too. */
 static inline void join_half_rows(int32_t *root, int32_t first, int32_t other, int lanes)
 {
     int32_t different = 0;
-    for (int n = 0; n < SK_STRESS_GROUP; n++)
-        different |= n < lanes ? root[first + n] ^ root[other + n] : 0;
-    for (int n = 0; n < lanes && different; n++)
-        join(root, first + n, other + n);
+    for (int n = 1; n < SK_STRESS_GROUP; n++)
+        different |= n < lanes ? root[other] ^ root[other + n] : 0;
+    for (int n = 0; n < (different ? lanes : 1); n++)
+        join(root, first, other + n);
 }
 
 /* Joins a group of even rows to its neighbours with smaller numbers. */
@@ -62,7 +63,7 @@ static void join_group(const sk_stress_level *level, int k, int32_t first, int32
         /* The other faces of the group, whose neighbours are consecutive. */
         const int skipped = is_beyond && !odd;
         if (column[m] + skipped < first)
-            join_half_rows(root, first + skipped, column[m] + skipped, SK_STRESS_GROUP - is_beyond);
+            join_half_rows(root, first, column[m] + skipped, SK_STRESS_GROUP - is_beyond);
     }
 }
 
@@ -78,6 +79,9 @@ static void join_rows(const sk_stress_level *level, int32_t *root)
             const int32_t next = own < level->colour[k].own_last ? level->own_row[own] : level->count;
             const int is_first = i < level->colour[k].singles && (i - level->colour[k].first) % SK_STRESS_GROUP == 0;
             if (is_first && next >= i + SK_STRESS_GROUP) {
+                /* Faces between two of the group join them: the group is one part. */
+                for (int n = 0; n < SK_STRESS_GROUP; n++)
+                    root[i + n] = i;
                 join_group(level, k, i, root);
                 i += SK_STRESS_GROUP - 1;
                 continue;
@@ -95,10 +99,6 @@ static void join_rows(const sk_stress_level *level, int32_t *root)
                 if (columns[m] < i && coefficient[m] != 0.0f)
                     join(root, i, columns[m]);
         }
-
-        /* Rows that point at their root: then the next colour finds most of its neighbours joined. */
-        for (int32_t i = 0; i < level->colour[k].last; i++)
-            root[i] = root[root[i]] == root[i] ? root[i] : find_root(root, i);
     }
 }
 

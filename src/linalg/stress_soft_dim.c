@@ -33,6 +33,7 @@ static inline __attribute__((always_inline)) int set_before(int k)
  * something to take off. */
 typedef struct triangle {
     const sk_stress_level *level;
+    const sk_stress_packs *packs;
     const float *in, *less;
     float *out;
     int lower;
@@ -87,22 +88,52 @@ static inline __attribute__((always_inline)) void solve_row(const triangle *t, i
     t->out[i] = t->in[i] - (lower ? t->less[i] : 0.0f) - inverse * (even + odd);
 }
 
-/* A thread's rows of a colour, across x or not. Uneven rows in groups are done once more. */
-static inline __attribute__((always_inline)) void solve_set(const triangle *t, const colour_rows *rows,
-                                                            const colour_share *mine, int across_x, int set, int lower)
+/* A thread's rows of colour k outside groups. */
+static inline __attribute__((always_inline)) void solve_packs(const triangle *t, int k, sk_team team, int set,
+                                                              int lower)
+{
+    const int32_t singles = t->level->colour[k].singles, last = t->level->colour[k].last;
+    const share mine = share_of(t->packs->first[k], t->packs->first[k + 1], 1, team);
+    const float *in = t->in, *less = t->less;
+    float *out = t->out;
+    for (int32_t pack = mine.first; pack < mine.last; pack++) {
+        const int32_t i = singles + (pack - t->packs->first[k]) * SK_STRESS_PACK;
+        float sum[SK_STRESS_PACK] = {0.0f};
+#pragma GCC unroll 16
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+            if (is_in_set(set, m)) {
+                const int32_t *column = t->packs->column[pack][m];
+                const float *ratio = t->packs->ratio[pack][m];
+#pragma omp simd
+                for (int n = 0; n < SK_STRESS_PACK; n++)
+                    sum[n] += ratio[n] * out[column[n]];
+            }
+        if (i + SK_STRESS_PACK <= last)
+            for (int n = 0; n < SK_STRESS_PACK; n++)
+                out[i + n] = in[i + n] - (lower ? less[i + n] : 0.0f) - sum[n];
+        else
+            for (int n = 0; i + n < last; n++)
+                out[i + n] = in[i + n] - (lower ? less[i + n] : 0.0f) - sum[n];
+    }
+}
+
+/* A thread's rows of colour k. Uneven rows in groups are done once more. */
+static inline __attribute__((always_inline)) void
+solve_set(const triangle *t, const colour_rows *rows, const colour_share *mine, int k, sk_team team, int set, int lower)
 {
     const sk_stress_level *level = t->level;
-    const float inverse = 1.0f / rows->diagonal;
-    solve_groups(t, rows, mine->groups[0], across_x, 0, set, lower);
-    solve_groups(t, rows, mine->groups[1], across_x, 1, set, lower);
-    for (int32_t i = mine->singles.first; i < mine->singles.last; i++)
-        solve_row(t, i, rows->shared, single_columns(level, &rows->colour, i), inverse, set, lower);
-    for (int kind = 0; kind < 3; kind++)
-        for (int32_t n = mine->own[kind].first; n < mine->own[kind].last; n++) {
+    solve_groups(t, rows, mine->groups[0], k / 2 == 0, 0, set, lower);
+    solve_groups(t, rows, mine->groups[1], k / 2 == 0, 1, set, lower);
+    for (int kind = 0; kind < 2; kind++) {
+        const share all = {rows->colour.own_first, t->packs->grouped[k]};
+        const share own = team.threads > 1 ? mine->own[kind] : kind ? (share){0, 0} : all;
+        for (int32_t n = own.first; n < own.last; n++) {
             const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
             const int32_t i = level->own_row[n];
             solve_row(t, i, level->coefficient + entry, level->own_column + entry, level->inverse[i], set, lower);
         }
+    }
+    solve_packs(t, k, team, set, lower);
 }
 
 /* Rows without neighbours in the triangle. */
@@ -114,12 +145,12 @@ static void copy_rows(const triangle *t, share mine)
 
 /* A thread's rows of colour k, a constant. */
 static inline __attribute__((always_inline)) void solve_colour(const triangle *t, const colour_rows *rows,
-                                                               const colour_share *mine, int k)
+                                                               const colour_share *mine, int k, sk_team team)
 {
     if (t->lower)
-        solve_set(t, rows, mine, k / 2 == 0, set_before(k), 1);
+        solve_set(t, rows, mine, k, team, set_before(k), 1);
     else
-        solve_set(t, rows, mine, k / 2 == 0, SET_ALL & ~set_before(k), 0);
+        solve_set(t, rows, mine, k, team, SET_ALL & ~set_before(k), 0);
 }
 
 static void solve_triangle(const triangle *t, sk_team team)
@@ -133,21 +164,67 @@ static void solve_triangle(const triangle *t, sk_team team)
         if (n == 0)
             copy_rows(t, share_of(rows.colour.first, rows.colour.last, 1, team));
         else if (k == 0)
-            solve_set(t, &rows, &mine, 1, SET_ALL, 0);
+            solve_set(t, &rows, &mine, 0, team, SET_ALL, 0);
         else if (k == 1)
-            solve_colour(t, &rows, &mine, 1);
+            solve_colour(t, &rows, &mine, 1, team);
         else if (k == SK_STRESS_COLOURS - 1)
-            solve_set(t, &rows, &mine, 0, SET_ALL, 1);
+            solve_set(t, &rows, &mine, SK_STRESS_COLOURS - 1, team, SET_ALL, 1);
         else if (k == 2)
-            solve_colour(t, &rows, &mine, 2);
+            solve_colour(t, &rows, &mine, 2, team);
 #if SELKIE_DIM == 3
         else if (k == 3)
-            solve_colour(t, &rows, &mine, 3);
+            solve_colour(t, &rows, &mine, 3, team);
         else if (k == 4)
-            solve_colour(t, &rows, &mine, 4);
+            solve_colour(t, &rows, &mine, 4, team);
 #endif
         sk_team_wait(team);
     }
+}
+
+/* One row of a pack. Rows beyond the colour's last have no neighbours. */
+static void pack_row(const sk_stress_level *level, int k, int32_t row, int lane,
+                     int32_t column[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK],
+                     float ratio[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK])
+{
+    const sk_stress_colour *colour = &level->colour[k];
+    const int32_t *from = NULL;
+    const float *coefficient = level->shared[k / 2];
+    if (row < colour->uneven) {
+        from = single_columns(level, colour, row);
+    } else if (row < colour->last) {
+        /* The last of the colour's own rows. */
+        const size_t entry = (size_t)(colour->own_last - (colour->last - row)) * SK_STRESS_NEIGHBOURS;
+        from = level->own_column + entry;
+        coefficient = level->coefficient + entry;
+    }
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        column[m][lane] = from ? from[m] : level->count;
+        ratio[m][lane] = from ? coefficient[m] * level->inverse[row] : 0.0f;
+    }
+}
+
+selkie_code SK_DIM(sk_stress_pack)(const sk_stress_level *level, const sk_stress_options *options,
+                                   sk_stress_packs *packs, selkie_error *error)
+{
+    int32_t count = 0;
+    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
+        const sk_stress_colour *colour = &level->colour[k];
+        packs->first[k] = count;
+        packs->grouped[k] = colour->own_last - (colour->last - colour->uneven);
+        count += (colour->last - colour->singles + SK_STRESS_PACK - 1) / SK_STRESS_PACK;
+    }
+    packs->first[SK_STRESS_COLOURS] = count;
+    SK_STRESS_TAKE(options->arena, packs->column, count);
+    SK_STRESS_TAKE(options->arena, packs->ratio, count);
+    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
+        const int32_t first = packs->first[k], singles = level->colour[k].singles;
+#pragma omp parallel for num_threads(options->threads) schedule(static)
+        for (int32_t pack = first; pack < packs->first[k + 1]; pack++)
+            for (int n = 0; n < SK_STRESS_PACK; n++)
+                pack_row(level, k, singles + (pack - first) * SK_STRESS_PACK + n, n, packs->column[pack],
+                         packs->ratio[pack]);
+    }
+    return SELKIE_OK;
 }
 
 /* Vectors of the iteration: see above. x is the solution. */
@@ -230,7 +307,8 @@ int SK_DIM(sk_stress_soften)(const solve_work *work, double scale, double reduct
     const sk_stress_level *level = &work->hierarchy->levels[0];
     float *const *soft = work->v->soft;
     const soft_vectors v = {soft[0], soft[1], level->x, soft[2], soft[3], level->diagonal};
-    const triangle upper = {level, v.p, NULL, v.w, 0}, lower = {level, v.p, v.w, v.v, 1};
+    const sk_stress_packs *packs = &work->v->packs;
+    const triangle upper = {level, packs, v.p, NULL, v.w, 0}, lower = {level, packs, v.p, v.w, v.v, 1};
 
     /* s = (D + L)^-1 r, from p = D^-1 r and w = 0. */
     for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
