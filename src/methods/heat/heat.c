@@ -129,35 +129,38 @@ static selkie_code begin_particles(sk_step *step, selkie_error *error)
 
 enum { SPAN = 16384 }; /* particles of a partial sum: spans are added in order */
 
-/* The same for one material, several particles at a time; none is dead. */
+int sk_heat_any_new(const sk_heat_attributes *a, int64_t begin, int64_t end)
+{
+    uint32_t none = 0;
+    for (int64_t p = begin; p < end; p++)
+        none |= (a->enthalpy[2 * p] | a->enthalpy[2 * p + 1]) == 0;
+    return (int)none;
+}
+
+/* The same for one material, several particles at a time; none is dead. Temperature grows with enthalpy. */
 static void sum_alike(const sk_heat *heat, const sk_heat_attributes *a, int64_t begin, int64_t end, sk_heat_sums *sums)
 {
     enum { BATCH = 8 };
     const sk_heat_curve *curve = heat->curves;
-    double total[BATCH] = {0.0}, coldest[BATCH], warmest[BATCH];
+    double total[BATCH] = {0.0}, least[BATCH], most[BATCH];
     for (int i = 0; i < BATCH; i++) {
-        coldest[i] = DBL_MAX;
-        warmest[i] = -DBL_MAX;
+        least[i] = DBL_MAX;
+        most[i] = -DBL_MAX;
     }
+    for (int64_t p = sk_heat_any_new(a, begin, end) ? begin : end; p < end; p++)
+        sk_heat_begin(heat, a, p);
     for (int64_t p = begin; p + BATCH <= end; p += BATCH) {
         double enthalpy[BATCH];
-        int fresh = 0;
         memcpy(enthalpy, a->enthalpy + 2 * p, sizeof enthalpy);
-        for (int i = 0; i < BATCH; i++)
-            fresh |= enthalpy[i] == 0.0;
-        for (int i = 0; fresh && i < BATCH; i++) {
-            sk_heat_begin(heat, a, p + i);
-            enthalpy[i] = sk_heat_get(a, p + i);
-        }
         for (int i = 0; i < BATCH; i++) {
-            const double temperature = sk_heat_temperature(curve, enthalpy[i]);
             total[i] += enthalpy[i];
-            coldest[i] = temperature < coldest[i] ? temperature : coldest[i];
-            warmest[i] = temperature > warmest[i] ? temperature : warmest[i];
+            least[i] = enthalpy[i] < least[i] ? enthalpy[i] : least[i];
+            most[i] = enthalpy[i] > most[i] ? enthalpy[i] : most[i];
         }
     }
-    for (int i = 0; i < BATCH; i++)
-        sk_heat_sums_add(sums, &(sk_heat_sums){curve->capacity * total[i], coldest[i], warmest[i]});
+    for (int i = 0; end - begin >= BATCH && i < BATCH; i++)
+        sk_heat_sums_add(sums, &(sk_heat_sums){curve->capacity * total[i], sk_heat_temperature(curve, least[i]),
+                                               sk_heat_temperature(curve, most[i])});
 }
 
 /* Sums of a span. `alike`: one material, and no particle is dead. */

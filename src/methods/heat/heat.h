@@ -78,6 +78,9 @@ static inline int sk_heat_begin(const sk_heat *heat, const sk_heat_attributes *a
     return 1;
 }
 
+/* Does some particle of a range have no enthalpy yet? */
+int sk_heat_any_new(const sk_heat_attributes *a, int64_t begin, int64_t end);
+
 static inline void sk_heat_sums_add(sk_heat_sums *sums, const sk_heat_sums *more)
 {
     sums->energy += more->energy;

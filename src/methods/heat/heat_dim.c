@@ -25,6 +25,7 @@ typedef struct heat_solve {
     sk_heat_cells cells;
     double unit; /* K/J  capacity in units of a full face: least resistance / (dt h^(d - 2)) */
     int warm_obstacles;
+    int is_alike; /* one material that never melts */
 } heat_solve;
 
 static const int tile_step[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
@@ -128,13 +129,46 @@ static void add_air(const heat_solve *s, sk_plain_cell cell, const float *filled
                     area * def->air_exchange * step->grid.cell_size * s->heat->least_resistance, def->air_temperature);
 }
 
+/* Coefficients of the lower faces of a block along an axis. */
+static void find_faces_along(const heat_solve *s, int block, int d, const float *filled)
+{
+    const sk_step *step = s->step;
+    const sk_heat_cells *cells = &s->cells;
+    const double least = s->heat->least_resistance;
+    float *face = cells->face[d] + (size_t)block * SK_BLOCK_CELLS;
+    float open[SK_BLOCK_CELLS];
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        open[c] = 1.0f;
+    if (step->solids.block_slot[block])
+        SK_PLAIN_EACH_CELL(cell, block)
+    open[cell.local] = open_fraction_at(step, cell, d);
+
+    if (s->is_alike) {
+        const float one =
+            sk_heat_face(1.0f, 1.0f, 1.0f, s->heat->curves->resistance, s->heat->curves->resistance, least);
+        for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+            const float *above = filled + tile_index(row), *below = above - tile_step[d];
+            for (int i = 0; i < SK_BLOCK_N; i++)
+                face[row + i] = open[row + i] * (below[i] < above[i] ? below[i] : above[i]) * one;
+        }
+        return;
+    }
+    double resistance[SK_TILE_VALUES(1)];
+    load_doubles(&step->grid, cells->resistance, block, 1, resistance);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const int n = tile_index(c), below = n - tile_step[d];
+        face[c] = filled[n] > 0.0f && filled[below] > 0.0f
+                      ? sk_heat_face(open[c], filled[below], filled[n], resistance[below], resistance[n], least)
+                      : 0.0f;
+    }
+}
+
 /* Coefficients of the lower faces, and of surfaces and air. */
 static void find_faces(const heat_solve *s, int block)
 {
     const sk_step *step = s->step;
     const sk_heat_cells *cells = &s->cells;
     float filled[SK_TILE_VALUES(1)];
-    double resistance[SK_TILE_VALUES(1)];
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     const int near_solid = step->solids.block_slot[block] != 0;
     const int has_air = step->scene->heat.air_temperature > 0.0 && step->scene->heat.air_exchange > 0.0;
@@ -147,21 +181,15 @@ static void find_faces(const heat_solve *s, int block)
         return;
     }
     sk_tile_load(&step->grid, cells->filled, block, 1, filled);
-    load_doubles(&step->grid, cells->resistance, block, 1, resistance);
+    memset(cells->outside + base, 0, SK_BLOCK_CELLS * sizeof(float));
+    memset(cells->supply + base, 0, SK_BLOCK_CELLS * sizeof(double));
+    for (int d = 0; d < SELKIE_DIM; d++)
+        find_faces_along(s, block, d, filled);
+    if (!near_solid && !has_air)
+        return;
     SK_PLAIN_EACH_CELL(cell, block)
     {
-        const size_t here = base + (size_t)cell.local;
         const int n = tile_index(cell.local);
-        cells->outside[here] = 0.0f;
-        cells->supply[here] = 0.0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const int below = n - tile_step[d];
-            const float open = near_solid ? open_fraction_at(step, cell, d) : 1.0f;
-            cells->face[d][here] = filled[n] > 0.0f && filled[below] > 0.0f
-                                       ? sk_heat_face(open, filled[below], filled[n], resistance[below], resistance[n],
-                                                      s->heat->least_resistance)
-                                       : 0.0f;
-        }
         if (!(filled[n] > 0.0f))
             continue;
         if (near_solid)
@@ -188,7 +216,8 @@ static double phase_offset(const heat_solve *s, size_t cell)
 }
 
 /* Sum of the face coefficients of a cell, and of coefficient x difference of temperature. */
-static double sum_faces(const float *const face[3], const double *temperature, int n, double *flux)
+static inline __attribute__((always_inline)) double sum_faces(const float *const face[3], const double *temperature,
+                                                              int n, double *flux)
 {
     double sum = 0.0, heat = 0.0;
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -200,6 +229,36 @@ static double sum_faces(const float *const face[3], const double *temperature, i
     }
     *flux = heat;
     return sum;
+}
+
+/* build_rows() where all cells are of one material that never melts: without branches, for vectors. */
+static double build_alike(const heat_solve *s, size_t base, const float *const face[3], const double *temperature)
+{
+    const sk_heat_cells *cells = &s->cells;
+    double largest[SK_BLOCK_N] = {0.0};
+    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+        const int first = tile_index(row);
+        const double *capacities = cells->capacity + base + row, *supply = cells->supply + base + row;
+        const float *outsides = cells->outside + base + row;
+        float *diagonal = cells->diagonal + base + row, *right = cells->right + base + row;
+        float *solution = cells->solution + base + row;
+        for (int i = 0; i < SK_BLOCK_N; i++) {
+            double flux;
+            const double sum = sum_faces(face, temperature, first + i, &flux), outside = (double)outsides[i];
+            const int is_none = !(capacities[i] > 0.0);
+            const float own = (float)(capacities[i] * s->unit + sum + outside);
+            const float heat = (float)(flux + supply[i] - outside * temperature[first + i]);
+            const double share = sum / (double)own;
+            diagonal[i] = is_none ? 0.0f : own;
+            right[i] = is_none ? 0.0f : heat;
+            solution[i] = is_none ? 0.0f : heat / own;
+            largest[i] = !is_none && share > largest[i] ? share : largest[i];
+        }
+    }
+    double most = 0.0;
+    for (int i = 0; i < SK_BLOCK_N; i++)
+        most = fmax(most, largest[i]);
+    return most;
 }
 
 /* Rows of a block, and the solution without neighbours. Returns the largest sum of faces over the diagonal. */
@@ -221,6 +280,8 @@ static double build_rows(const heat_solve *s, int block)
         sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
     load_doubles(grid, cells->temperature, block, 1, temperature);
 
+    if (s->is_alike)
+        return build_alike(s, base, face, temperature);
     double largest = 0.0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const size_t here = base + (size_t)c;
@@ -255,13 +316,18 @@ static void sweep_block(const heat_solve *s, int block, const float *from, float
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
     sk_tile_load(grid, from, block, 1, solution);
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        const int n = tile_index(c);
-        const float diagonal = cells->diagonal[base + (size_t)c];
-        float sum = cells->right[base + (size_t)c];
-        for (int d = 0; d < SELKIE_DIM; d++)
-            sum += faces[d][n] * solution[n - tile_step[d]] + faces[d][n + tile_step[d]] * solution[n + tile_step[d]];
-        to[base + (size_t)c] = diagonal > 0.0f ? sum / diagonal : 0.0f;
+    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+        const int first = tile_index(row);
+        const float *diagonal = cells->diagonal + base + row, *right = cells->right + base + row;
+        float *result = to + base + row;
+        for (int i = 0; i < SK_BLOCK_N; i++) {
+            const int n = first + i;
+            float sum = right[i];
+            for (int d = 0; d < SELKIE_DIM; d++)
+                sum +=
+                    faces[d][n] * solution[n - tile_step[d]] + faces[d][n + tile_step[d]] * solution[n + tile_step[d]];
+            result[i] = diagonal[i] > 0.0f ? sum / diagonal[i] : 0.0f;
+        }
     }
 }
 
@@ -280,6 +346,24 @@ static void sweep_rows(heat_solve *s, double share)
         float *done = s->cells.other;
         s->cells.other = s->cells.solution;
         s->cells.solution = done;
+    }
+}
+
+/* find_changes() where all cells are of one material that never melts. */
+static void change_alike(const heat_solve *s, size_t base, const float *const face[3], const double *temperature)
+{
+    const sk_heat_cells *cells = &s->cells;
+    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+        const int first = tile_index(row);
+        const double *capacities = cells->capacity + base + row, *supply = cells->supply + base + row;
+        const float *outsides = cells->outside + base + row;
+        double *change = cells->change + base + row;
+        for (int i = 0; i < SK_BLOCK_N; i++) {
+            double flux;
+            sum_faces(face, temperature, first + i, &flux);
+            flux += supply[i] - (double)outsides[i] * temperature[first + i];
+            change[i] = capacities[i] > 0.0 ? flux / (capacities[i] * s->unit) : 0.0;
+        }
     }
 }
 
@@ -304,7 +388,10 @@ static int find_changes(const heat_solve *s, int block)
     sk_tile_load(grid, cells->solution, block, 1, solution);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         temperature[n] += (double)solution[n];
-
+    if (s->is_alike) {
+        change_alike(s, base, face, temperature);
+        return 0;
+    }
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const size_t here = base + (size_t)c;
         const int n = tile_index(c);
@@ -481,12 +568,16 @@ static void begin_particles(const sk_step *step, sk_heat *heat)
 {
     const sk_heat_attributes a = sk_heat_find_attributes(step);
     double coldest = heat->coldest, warmest = heat->warmest;
+    enum { SPAN = 1024 };
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(min : coldest) reduction(max : warmest)
-    for (int64_t p = 0; p < step->particles.count; p++)
-        if (sk_heat_begin(heat, &a, p)) {
-            coldest = fmin(coldest, (double)a.temperature[p]);
-            warmest = fmax(warmest, (double)a.temperature[p]);
-        }
+    for (int64_t first = 0; first < step->particles.count; first += SPAN) {
+        const int64_t end = first + SPAN < step->particles.count ? first + SPAN : step->particles.count;
+        for (int64_t p = sk_heat_any_new(&a, first, end) ? first : end; p < end; p++)
+            if (sk_heat_begin(heat, &a, p)) {
+                coldest = fmin(coldest, (double)a.temperature[p]);
+                warmest = fmax(warmest, (double)a.temperature[p]);
+            }
+    }
     heat->coldest = coldest;
     heat->warmest = warmest;
 }
@@ -531,6 +622,7 @@ static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *err
     heat_solve s = {.step = step, .heat = heat};
     if (!(step->dt > 0.0)) /* the world only measures */
         return SELKIE_OK;
+    s.is_alike = !heat->several && !heat->melts;
     s.unit = heat->least_resistance / (step->dt * pow(step->grid.cell_size, SELKIE_DIM - 2));
     for (int o = 0; o < step->scene->obstacle_count; o++)
         s.warm_obstacles |= step->scene->obstacles[o].temperature > 0.0;

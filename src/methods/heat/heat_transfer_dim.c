@@ -148,18 +148,30 @@ typedef struct cube_sums {
     d8 weight, enthalpy;
 } cube_sums;
 
-enum { PLANE = WIDTH * WIDTH, CUBES = PLANE - WIDTH - 1 };
+/* A plane of nodes and a plane of cubes; LEAD empty cubes lie on both sides of the latter. */
+enum { PLANE = WIDTH * WIDTH, CUBES = PLANE - WIDTH - 1, LEAD = WIDTH + 1, PADDED = LEAD + PLANE };
 
-/* Adds the sums of a plane of cubes to the nodes, and clears them. */
-static void flush_plane(double capacity, cube_sums cubes[CUBES], double *tile)
+/* Adds the sums of a plane of cubes to a plane of nodes, from their lower or their upper corners. Nodes take the sums
+ * of the cubes around them: a cube that adds to its nodes would wait for the stores of the one before. */
+static inline __attribute__((always_inline)) void flush_half(double capacity, const cube_sums *cubes, const int upper,
+                                                             double *tile)
 {
-    for (int n = 0; n < CUBES; n++)
-        for (int c = 0; c < SK_CORNERS; c++) {
-            double *to = tile + 2 * (n + (c & 1) + rows[c >> 1]);
-            to[0] += capacity * cubes[n].weight[c];
-            to[1] += capacity * cubes[n].enthalpy[c];
+    for (int n = 0; n < PLANE; n++) {
+        pair sum = {0.0, 0.0};
+        for (int c = 0; c < 4; c++) {
+            const cube_sums *from = &cubes[n - (c & 1) - WIDTH * (c >> 1)];
+            sum += (pair){from->weight[c + 4 * upper], from->enthalpy[c + 4 * upper]};
         }
-    memset(cubes, 0, CUBES * sizeof *cubes);
+        *(pair_memory *)(tile + 2 * n) += capacity * sum;
+    }
+}
+
+/* Adds the sums of a plane of cubes to the nodes below and above, and clears them. */
+static void flush_plane(double capacity, cube_sums cubes[PADDED], double *tile)
+{
+    flush_half(capacity, cubes + LEAD, 0, tile);
+    flush_half(capacity, cubes + LEAD, 1, tile + 2 * PLANE);
+    memset(cubes + LEAD, 0, CUBES * sizeof *cubes);
 }
 
 /* A particle of cell c beside a closed cell. */
@@ -180,7 +192,7 @@ static void add_cubes(const sk_step *step, const sk_heat *heat, const sk_heat_at
 {
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const double capacity = heat->curves[0].capacity;
-    cube_sums cubes[2][CUBES];
+    cube_sums cubes[2][PADDED];
     memset(cubes, 0, sizeof cubes);
     for (int k = 0; k < SK_BLOCK_N; k++) {
         for (int c = k * SK_BLOCK_N * SK_BLOCK_N; c < (k + 1) * SK_BLOCK_N * SK_BLOCK_N; c++)
@@ -194,7 +206,7 @@ static void add_cubes(const sk_step *step, const sk_heat *heat, const sk_heat_at
                     continue;
                 }
                 const d8 wide = __builtin_convertvector(weight, d8);
-                cube_sums *to = &cubes[(k + upper) & 1][at];
+                cube_sums *to = &cubes[(k + upper) & 1][LEAD + at];
                 to->weight += wide;
                 to->enthalpy += wide * enthalpy;
             }
@@ -338,7 +350,7 @@ void SK_DIM(sk_heat_scatter_block)(const sk_step *step, const sk_heat *heat, con
 
     /* Far from all differences the change is the rounding of the means. */
     for (int n = 0; n < TILE; n++)
-        most = fmax(most, fabs(change[n]));
+        most = fabs(change[n]) > most ? fabs(change[n]) : most;
     memset(cells->phase + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS);
     if (!(most > 1e-12))
         return;
