@@ -309,30 +309,42 @@ static void pull_span(const sk_soft *soft, const sk_soft_region *region, const s
     }
 }
 
-/* --- Two points at a time --- */
+/* --- Four points at a time --- */
 
-typedef double pair __attribute__((vector_size(16)));
+typedef double lanes __attribute__((vector_size(32)));
 
-enum { BATCH = 32, PAIRS = BATCH / 2 }; /* points between load and sums, in the first cache */
+enum { LANES = 4, BATCH = 32, GROUPS = BATCH / LANES }; /* points between load and sums, in the first cache */
 
 /* Points of a batch, one array a component. Gone points and those beyond the end have mass 0. */
 typedef struct soft_batch {
-    pair mass[PAIRS];
-    pair y[SELKIE_DIM][PAIRS], v[SELKIE_DIM][PAIRS], columns[SK_SHAPE_COLUMNS][PAIRS];
+    lanes mass[GROUPS];
+    lanes y[SELKIE_DIM][GROUPS], v[SELKIE_DIM][GROUPS], columns[SK_SHAPE_COLUMNS][GROUPS];
 } soft_batch;
+
+static double sum_of(lanes a)
+{
+    return (a[0] + a[1]) + (a[2] + a[3]);
+}
 
 static inline __attribute__((always_inline)) void load_batch(const sk_soft *soft, const sk_soft_region *region,
                                                              uint32_t begin, uint32_t end, soft_batch *batch)
 {
     const double *about = soft->states[region->body].position;
-    for (uint32_t n = 0; n < BATCH; n++) {
-        const uint32_t i = begin + n < end ? begin + n : end - 1, k = point_of(region, i);
-        const sk_soft_point *point = &soft->points[k];
-        ((double *)batch->mass)[n] = begin + n < end && is_there(soft, k) ? share_of(soft, k) : 0.0;
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        const sk_soft_point *p[LANES];
+        double mass[LANES];
+        for (uint32_t l = 0; l < LANES; l++) {
+            const uint32_t n = begin + LANES * g + l, k = point_of(region, n < end ? n : end - 1);
+            p[l] = &soft->points[k];
+            mass[l] = n < end && is_there(soft, k) ? share_of(soft, k) : 0.0;
+        }
+        batch->mass[g] = (lanes){mass[0], mass[1], mass[2], mass[3]};
         for (int d = 0; d < SELKIE_DIM; d++) {
-            ((double *)batch->y[d])[n] = point->position[d] - about[d];
-            ((double *)batch->v[d])[n] = point->velocity[d];
-            ((double *)batch->columns[d])[n] = point->rest[d] - region->centre[d];
+            batch->y[d][g] =
+                (lanes){p[0]->position[d], p[1]->position[d], p[2]->position[d], p[3]->position[d]} - about[d];
+            batch->v[d][g] = (lanes){p[0]->velocity[d], p[1]->velocity[d], p[2]->velocity[d], p[3]->velocity[d]};
+            batch->columns[d][g] =
+                (lanes){p[0]->rest[d], p[1]->rest[d], p[2]->rest[d], p[3]->rest[d]} - region->centre[d];
         }
     }
 }
@@ -341,8 +353,8 @@ static inline __attribute__((always_inline)) void load_batch(const sk_soft *soft
 static inline __attribute__((always_inline)) void find_columns(const sk_soft_region *region, const int count,
                                                                const int flows, soft_batch *batch)
 {
-    for (int i = 0; i < PAIRS; i++) {
-        pair q[SELKIE_DIM];
+    for (int i = 0; i < GROUPS; i++) {
+        lanes q[SELKIE_DIM];
         for (int d = 0; d < SELKIE_DIM; d++) {
             q[d] = batch->columns[d][i];
             if (flows) {
@@ -366,23 +378,22 @@ static inline __attribute__((always_inline)) void find_columns(const sk_soft_reg
 static inline __attribute__((always_inline)) void add_moments(const soft_batch *batch, const int from, const int count,
                                                               sk_shape_sums *sums)
 {
-    pair match[SELKIE_DIM][3] = {{{0.0, 0.0}}};
-    for (int i = 0; i < PAIRS; i++)
+    lanes match[SELKIE_DIM][3] = {{{0.0}}};
+    for (int i = 0; i < GROUPS; i++)
         for (int d = 0; d < SELKIE_DIM; d++)
             for (int c = 0; c < count; c++)
                 match[d][c] += batch->mass[i] * batch->y[d][i] * batch->columns[from + c][i];
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int c = 0; c < count; c++)
-            sums->match[9 * d + from + c] += match[d][c][0] + match[d][c][1];
+            sums->match[9 * d + from + c] += sum_of(match[d][c]);
 }
 
 /* Mass, momentum and moments of a batch, as sk_shape_add(). */
 static inline __attribute__((always_inline)) void add_motion(const soft_batch *batch, sk_shape_sums *sums)
 {
-    pair mass = {0.0, 0.0}, first[3] = {{0.0, 0.0}}, momentum[3] = {{0.0, 0.0}}, spin[3] = {{0.0, 0.0}},
-         second[6] = {{0.0, 0.0}};
-    for (int i = 0; i < PAIRS; i++) {
-        pair y[3] = {{0.0, 0.0}}, v[3] = {{0.0, 0.0}}, my[3] = {{0.0, 0.0}};
+    lanes mass = {0.0}, first[3] = {{0.0}}, momentum[3] = {{0.0}}, spin[3] = {{0.0}}, second[6] = {{0.0}};
+    for (int i = 0; i < GROUPS; i++) {
+        lanes y[3] = {{0.0}}, v[3] = {{0.0}}, my[3] = {{0.0}};
         mass += batch->mass[i];
         for (int d = 0; d < SELKIE_DIM; d++) {
             y[d] = batch->y[d][i];
@@ -402,17 +413,17 @@ static inline __attribute__((always_inline)) void add_motion(const soft_batch *b
         second[5] += my[2] * y[2];
 #endif
     }
-    sums->mass += mass[0] + mass[1];
+    sums->mass += sum_of(mass);
     for (int d = 0; d < 3; d++) {
-        sums->first[d] += first[d][0] + first[d][1];
-        sums->momentum[d] += momentum[d][0] + momentum[d][1];
-        sums->spin[d] += spin[d][0] + spin[d][1];
+        sums->first[d] += sum_of(first[d]);
+        sums->momentum[d] += sum_of(momentum[d]);
+        sums->spin[d] += sum_of(spin[d]);
     }
     for (int n = 0; n < 6; n++)
-        sums->second[n] += second[n][0] + second[n][1];
+        sums->second[n] += sum_of(second[n]);
 }
 
-static inline __attribute__((always_inline)) void sum_pairs(const sk_soft *soft, const sk_soft_region *region,
+static inline __attribute__((always_inline)) void sum_lanes(const sk_soft *soft, const sk_soft_region *region,
                                                             const int columns, const int flows, uint32_t span,
                                                             sk_shape_sums *sums)
 {
@@ -432,7 +443,7 @@ static inline __attribute__((always_inline)) void sum_pairs(const sk_soft *soft,
 }
 
 /* Velocities after sk_shape_pull(): pull and damping are one linear map of the position, one of the columns. */
-static inline __attribute__((always_inline)) void pull_pairs(const sk_soft *soft, const sk_soft_region *region,
+static inline __attribute__((always_inline)) void pull_lanes(const sk_soft *soft, const sk_soft_region *region,
                                                              const sk_shape_goal *goal, const int columns,
                                                              const int flows, uint32_t span)
 {
@@ -451,9 +462,9 @@ static inline __attribute__((always_inline)) void pull_pairs(const sk_soft *soft
         soft_batch batch;
         load_batch(soft, region, n, end, &batch);
         find_columns(region, columns, flows, &batch);
-        for (int i = 0; i < PAIRS; i++)
+        for (int i = 0; i < GROUPS; i++)
             for (int d = 0; d < SELKIE_DIM; d++) {
-                pair change = base[d] - goal->damping * batch.v[d][i], mapped = {0.0, 0.0};
+                lanes change = base[d] - goal->damping * batch.v[d][i], mapped = {0.0};
                 for (int e = 0; e < SELKIE_DIM; e++)
                     change += along[3 * d + e] * batch.y[e][i];
                 for (int c = 0; c < columns; c++)
@@ -479,22 +490,28 @@ static int is_as_drawn(const sk_soft_region *region)
 static void sum_span_tuned(const sk_soft *soft, const sk_soft_region *region, int columns, uint32_t span,
                            sk_shape_sums *sums)
 {
-    if (columns != SK_SHAPE_LINEAR)
-        sum_pairs(soft, region, SK_SHAPE_COLUMNS, 1, span, sums);
-    else if (is_as_drawn(region))
-        sum_pairs(soft, region, SK_SHAPE_LINEAR, 0, span, sums);
+    const int is_drawn = is_as_drawn(region);
+    if (columns != SK_SHAPE_LINEAR && is_drawn)
+        sum_lanes(soft, region, SK_SHAPE_COLUMNS, 0, span, sums);
+    else if (columns != SK_SHAPE_LINEAR)
+        sum_lanes(soft, region, SK_SHAPE_COLUMNS, 1, span, sums);
+    else if (is_drawn)
+        sum_lanes(soft, region, SK_SHAPE_LINEAR, 0, span, sums);
     else
-        sum_pairs(soft, region, SK_SHAPE_LINEAR, 1, span, sums);
+        sum_lanes(soft, region, SK_SHAPE_LINEAR, 1, span, sums);
 }
 
 static void pull_span_tuned(const sk_soft *soft, const sk_soft_region *region, const sk_shape_goal *goal, uint32_t span)
 {
-    if (goal->count != SK_SHAPE_LINEAR)
-        pull_pairs(soft, region, goal, SK_SHAPE_COLUMNS, 1, span);
-    else if (is_as_drawn(region))
-        pull_pairs(soft, region, goal, SK_SHAPE_LINEAR, 0, span);
+    const int is_drawn = is_as_drawn(region);
+    if (goal->count != SK_SHAPE_LINEAR && is_drawn)
+        pull_lanes(soft, region, goal, SK_SHAPE_COLUMNS, 0, span);
+    else if (goal->count != SK_SHAPE_LINEAR)
+        pull_lanes(soft, region, goal, SK_SHAPE_COLUMNS, 1, span);
+    else if (is_drawn)
+        pull_lanes(soft, region, goal, SK_SHAPE_LINEAR, 0, span);
     else
-        pull_pairs(soft, region, goal, SK_SHAPE_LINEAR, 1, span);
+        pull_lanes(soft, region, goal, SK_SHAPE_LINEAR, 1, span);
 }
 
 /* --- The phase --- */
