@@ -231,7 +231,31 @@ static selkie_code film_whitewater(const char *scene_path, int first, int frames
 
 /* --- Probes --- */
 
-/* The cost of the scene's probes. */
+enum { most_steps = 4096 };
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    return count ? 0.5 * (values[(count - 1) / 2] + values[count / 2]) : 0.0;
+}
+
+static selkie_code step_timed(selkie_world *world, tally *step, selkie_error *error)
+{
+    *step = (tally){0, 0};
+    begin(step);
+    selkie_code code = selkie_world_step(world, error);
+    end(step);
+    return code;
+}
+
+/* The cost of the scene's probes: the median over the steps, because other programs disturb single ones. Each world
+ * goes first in every other step, because the second one finds the caches full of the first one's particles. */
 static selkie_code compare_probes(const char *scene_path, int first, int frames, int threads, selkie_error *error)
 {
     selkie_scene *scene;
@@ -241,27 +265,27 @@ static selkie_code compare_probes(const char *scene_path, int first, int frames,
     selkie_world_options_defaults(&options);
     options.threads = threads;
     selkie_world *worlds[2] = {NULL, NULL};
-    tally times[2] = {{0, 0}, {0, 0}};
+    static double wall[most_steps], cpu[most_steps], alone[most_steps];
+    int counted = 0;
     selkie_code code = SELKIE_OK;
     for (int w = 0; w < 2 && !code; w++) {
         scene->probe_count = w ? probes : 0;
         code = selkie_world_create(scene, &options, &worlds[w], error);
     }
-    while (!code && selkie_world_frame(worlds[1]) < first + frames) {
-        const int counted = selkie_world_frame(worlds[1]) >= first;
-        for (int w = 0; w < 2 && !code; w++) {
-            tally step = {0, 0};
-            begin(&step);
-            code = selkie_world_step(worlds[w], error);
-            end(&step);
-            times[w].wall += counted ? step.wall : 0.0;
-            times[w].cpu += counted ? step.cpu : 0.0;
-        }
+    for (int n = 0; !code && selkie_world_frame(worlds[1]) < first + frames && counted < most_steps; n++) {
+        tally times[2];
+        for (int w = 0; w < 2 && !code; w++)
+            code = step_timed(worlds[(n + w) & 1], &times[(n + w) & 1], error);
+        if (selkie_world_frame(worlds[1]) < first || code)
+            continue;
+        wall[counted] = times[1].wall / times[0].wall;
+        cpu[counted] = times[1].cpu / times[0].cpu;
+        alone[counted++] = times[0].cpu;
     }
     if (!code)
-        printf("%s: %d probes add %.1f %% to %.1f ms of CPU, %.1f %% of wall time\n", scene_path, probes,
-               100.0 * (times[1].cpu / times[0].cpu - 1.0), times[0].cpu,
-               100.0 * (times[1].wall / times[0].wall - 1.0));
+        printf("%s: %d probes add %.1f %% to %.1f ms of CPU a step, %.1f %% of wall time (medians of %d steps)\n",
+               scene_path, probes, 100.0 * (median(cpu, counted) - 1.0), median(alone, counted),
+               100.0 * (median(wall, counted) - 1.0), counted);
     selkie_world_destroy(worlds[0]);
     selkie_world_destroy(worlds[1]);
     scene->probe_count = probes;

@@ -82,6 +82,7 @@ SK_VECTOR void spline_weights(float offset, float w[3])
 /* Sums at the nodes that the particles of a block reach. */
 typedef struct local_sums {
     f4 sums[local_count];
+    f4 triples[local_count]; /* squares of the particles that begin at a node, for it and the next two along x */
     float squares[local_count];
 } local_sums;
 
@@ -97,6 +98,7 @@ SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const
     }
     const int corner = base[0] + local_n * (base[1] + local_n * base[2]);
     const float square = value[1] * value[1] + value[2] * value[2] + value[3] * value[3];
+    const f4 along = square * (f4){w[0][0], w[0][1], w[0][2], 0.0f};
     for (int k = 0; k < 3; ++k)
         for (int j = 0; j < 3; ++j) {
             const int place = corner + local_n * (j + local_n * k);
@@ -106,9 +108,20 @@ SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const
             row[0] += part * w[0][0];
             row[1] += part * w[0][1];
             row[2] += part * w[0][2];
-            for (int i = 0; i < 3 && with_squares; ++i)
-                local->squares[place + i] += square * weight * w[0][i];
+            if (with_squares)
+                local->triples[place] += along * weight;
         }
+}
+
+/* The squares at the nodes. Particles begin at most two nodes before the end of a row. */
+static void join_triples(local_sums *local)
+{
+    for (int n = 0; n < local_count; ++n) {
+        float sum = local->triples[n][0];
+        sum += n >= 1 ? local->triples[n - 1][1] : 0.0f;
+        sum += n >= 2 ? local->triples[n - 2][2] : 0.0f;
+        local->squares[n] = sum;
+    }
 }
 
 /* The image of a sum behind a wall at `wall` voxels from the block's first node; values other than places stay. */
@@ -214,8 +227,9 @@ static void sum_block(const sk_surface_grid *grid, size_t block, const float (*v
     local_sums local;
     memset(local.sums, 0, sizeof local.sums);
     if (result->squares) {
-        memset(local.squares, 0, sizeof local.squares);
+        memset(local.triples, 0, sizeof local.triples);
         add_particles(grid, block, values, 1, &local);
+        join_triples(&local);
     } else {
         add_particles(grid, block, values, 0, &local);
     }

@@ -12,7 +12,7 @@
 /* Cells that a particle crosses in a substep. */
 static const float substep_cells = 3.0f;
 
-enum { most_substeps = 4, batch = 128 };
+enum { most_substeps = 4, batch = 128, most_parts = 64 };
 
 int sk_foam_confine(const sk_foam_step *s, float position[3], float velocity[3])
 {
@@ -21,7 +21,7 @@ int sk_foam_confine(const sk_foam_step *s, float position[3], float velocity[3])
             const int beyond = side ? position[a] > s->high[a] : position[a] < s->low[a];
             if (!beyond)
                 continue;
-            if (s->w->scene->domain.walls[2 * a + side] == SELKIE_WALL_OPEN)
+            if (s->open[2 * a + side])
                 return 0;
             position[a] = side ? s->high[a] : s->low[a];
             velocity[a] = 0.0f;
@@ -34,8 +34,8 @@ int sk_foam_keep_out(const sk_foam_step *s, const float before[3], float positio
     const sk_foam_obstacles *obstacles = s->w->obstacles;
     if (!obstacles)
         return 1;
-    const int marks = sk_foam_obstacles_mark(obstacles, before) | sk_foam_obstacles_mark(obstacles, position);
-    return !marks || sk_foam_obstacles_keep_out(obstacles, marks, before, position, velocity);
+    const int risks = sk_foam_obstacles_risks(obstacles, before, position);
+    return !risks || sk_foam_obstacles_keep_out(obstacles, risks, before, position, velocity);
 }
 
 /* Coefficients of a substep by the number of substeps: drops fall, foam goes with the liquid, bubbles rise and take on
@@ -108,21 +108,58 @@ SK_VECTOR void sample_one(const sk_cloud_field *f, moving *m, int i)
     f4_store(m->at[i], before + m->part[0][i] * (after - before));
 }
 
-/* Is a point of the path in the box around the obstacles? */
-SK_VECTOR iw near_obstacles(const sk_foam_obstacles *o, const fw before[3], const fw x[3])
+SK_VECTOR iw in_box(const sk_foam_obstacles *o, const fw x[3])
 {
-    iw near[2] = {iw_splat(-1), iw_splat(-1)};
-    for (int a = 0; a < 3; ++a) {
-        near[0] &= (before[a] >= o->low[a]) & (before[a] <= o->high[a]);
-        near[1] &= (x[a] >= o->low[a]) & (x[a] <= o->high[a]);
-    }
-    return near[0] | near[1];
+    iw in = iw_splat(-1);
+    for (int a = 0; a < 3; ++a)
+        in &= (x[a] >= o->low[a]) & (x[a] <= o->high[a]);
+    return in;
 }
 
-/* Particles of a vector that have left the domain or are near obstacles, one at a time. */
-static __attribute__((noinline)) void treat_lanes(const sk_foam_step *s, moving *m, int l, unsigned bits,
+/* Least distances (cells) from the obstacles of points in their box, as in obstacles.c; far for the others. */
+SK_VECTOR fw least_distances(const sk_foam_obstacles *o, const fw x[3], iw in)
+{
+    iw cell[3];
+    fw square = fw_splat(0.0f);
+    for (int a = 0; a < 3; ++a) {
+        const fw at = x[a] * o->inverse;
+        cell[a] = iw_from_fw(fw_min(fw_max(at, fw_splat(0.0f)), fw_splat((float)(o->cells[a] - 1))));
+        const fw off = at - fw_from_iw(cell[a]) - 0.5f;
+        square += off * off;
+    }
+    fw parts = fw_splat(SK_FOAM_FAR);
+    for (unsigned bits = iw_bits(in); bits; bits &= bits - 1) {
+        const int n = __builtin_ctz(bits);
+        parts[n] = o->distances[sk_foam_obstacles_cell(o, (const int[3]){cell[0][n], cell[1][n], cell[2][n]})];
+    }
+    const fw far = fw_splat(INFINITY);
+    return fw_select(parts < (float)SK_FOAM_FAR, parts / (float)SK_FOAM_DISTANCE_PARTS - fw_sqrt(square), far);
+}
+
+/* sk_foam_obstacles_risks: may something be in the way? */
+SK_VECTOR iw near_obstacles(const sk_foam_obstacles *o, const fw before[3], const fw x[3], iw active)
+{
+    const iw in = in_box(o, x) & active, was_in = in_box(o, before) & active;
+    iw near = iw_splat(0);
+    if (!iw_any(o->any_thin ? in | was_in : in))
+        return near;
+    const fw distance = least_distances(o, x, in);
+    near = distance < 1.001f * SK_FOAM_KEPT_CELLS;
+    if (o->any_thin) {
+        fw square = fw_splat(0.0f);
+        for (int a = 0; a < 3; ++a)
+            square += (x[a] - before[a]) * (x[a] - before[a]);
+        const fw path = 1.001f * (fw_sqrt(square) * o->inverse + SK_FOAM_KEPT_CELLS);
+        near |= (distance < path) | (least_distances(o, before, was_in) < path);
+    }
+    return near;
+}
+
+/* Particles of a vector that may be in an obstacle, one at a time. */
+static __attribute__((noinline)) void treat_lanes(const sk_foam_obstacles *obstacles, moving *m, int l, unsigned bits,
                                                   const fw start[3])
 {
+    const int risks = SK_FOAM_MAY_BE_INSIDE | (obstacles->any_thin ? SK_FOAM_MAY_CROSS : 0);
     for (; bits; bits &= bits - 1) {
         const int n = __builtin_ctz(bits), i = l + n;
         float before[3], position[3], velocity[3];
@@ -131,8 +168,8 @@ static __attribute__((noinline)) void treat_lanes(const sk_foam_step *s, moving 
             position[a] = m->columns[a][i];
             velocity[a] = m->columns[3 + a][i];
         }
-        const int stays = sk_foam_confine(s, position, velocity) && sk_foam_keep_out(s, before, position, velocity);
-        m->gone[i] = stays ? m->gone[i] : -1;
+        if (!sk_foam_obstacles_keep_out(obstacles, risks, before, position, velocity))
+            m->gone[i] = -1;
         for (int a = 0; a < 3; ++a) {
             m->columns[a][i] = position[a];
             m->columns[3 + a][i] = velocity[a];
@@ -153,15 +190,27 @@ SK_VECTOR void move_lanes(const sk_foam_step *s, const substep_tables *t, moving
     const fw own = fw_select(spray, fw_splat(1.0f), fw_select(bubble, fw_look_up(t->own, 16, substeps), zero));
     const fw pull = fw_select(spray, dt, fw_select(bubble, fw_look_up(t->buoyancy, 16, substeps), zero));
 
-    iw outside = iw_splat(0);
+    iw left = iw_splat(0);
     for (int a = 0; a < 3; ++a) {
         const fw before = fw_load(m->columns[3 + a] + l), flow = at[a + 1] * inverse;
-        const fw velocity = flow + (before - flow) * own + pull * s->gravity[a];
+        fw velocity = flow + (before - flow) * own + pull * s->gravity[a];
         start[a] = fw_load(m->columns[a] + l);
         x[a] = fw_select(active, start[a] + velocity * dt, start[a]);
+
+        /* sk_foam_confine: walls stop it, open sides let it out. */
+        const iw below = x[a]<s->low[a], above = x[a]> s->high[a];
+        left |= (below & -(int32_t)s->open[2 * a]) | (above & -(int32_t)s->open[2 * a + 1]);
+        velocity = fw_select(below | above, zero, velocity);
+        x[a] = fw_select(below, fw_splat(s->low[a]), fw_select(above, fw_splat(s->high[a]), x[a]));
         fw_store(m->columns[a] + l, x[a]);
         fw_store(m->columns[3 + a] + l, fw_select(active, velocity, before));
-        outside |= (x[a] < s->low[a]) | (x[a] > s->high[a]);
+    }
+    left &= active;
+    if (iw_any(left)) {
+        iw gone;
+        memcpy(&gone, m->gone + l, sizeof gone);
+        gone |= left;
+        memcpy(m->gone + l, &gone, sizeof gone);
     }
 
     /* Foam dissolves; drops and bubbles wait to become foam, but not for ever. */
@@ -172,11 +221,11 @@ SK_VECTOR void move_lanes(const sk_foam_step *s, const substep_tables *t, moving
     fw_store(m->columns[age_column] + l, fw_select(active, age + older, age));
     fw_store(m->columns[kind_column] + l, fw_select(active, (fw)now, kind));
 
-    if (s->w->obstacles)
-        outside |= near_obstacles(s->w->obstacles, start, x);
-    outside &= active;
-    if (iw_any(outside))
-        treat_lanes(s, m, l, iw_bits(outside), start);
+    if (!s->w->obstacles)
+        return;
+    const iw near = near_obstacles(s->w->obstacles, start, x, active) & active;
+    if (iw_any(near))
+        treat_lanes(s->w->obstacles, m, l, iw_bits(near), start);
 }
 
 /* Loads the particles, and finds their numbers of substeps. Returns the largest of them. */
@@ -201,13 +250,29 @@ static int begin_batch(const sk_foam_step *s, int count, const sk_whitewater_par
     return (int)most;
 }
 
-/* Stores the particles and their keys. */
-static void end_batch(const sk_foam_step *s, int count, moving *m, sk_whitewater_particle *particles, uint32_t *keys)
+/* Copies the particles with a bit in `alive` to `to`, which may be their own place or one before it. Returns their
+ * number. */
+SK_VECTOR size_t pack(const sk_whitewater_particle *from, unsigned alive, int lanes, sk_whitewater_particle *to)
 {
+    if (to == from && alive == (lanes == 32 ? ~0u : (1u << lanes) - 1))
+        return (size_t)lanes;
+    size_t kept = 0;
+    for (int n = 0; n < lanes; ++n)
+        if (alive >> n & 1) {
+            const sk_whitewater_particle particle = from[n];
+            to[kept++] = particle;
+        }
+    return kept;
+}
+
+/* Stores the particles, and their keys or those that have not ended from `to` on. Returns the number of these. */
+static size_t end_batch(const sk_foam_step *s, int count, moving *m, sk_whitewater_particle *particles, uint32_t *keys,
+                        sk_whitewater_particle *to)
+{
+    size_t kept = 0;
     for (int l = 0; l < count; l += SK_WIDE) {
         const int lanes = count - l < SK_WIDE ? count - l : SK_WIDE;
         fw r[8];
-        place_lanes(s->field, m, l);
         for (int c = 0; c < 8; ++c) {
             /* Idle lanes must hold what the last one in use holds. */
             for (int n = lanes; n < SK_WIDE; ++n)
@@ -217,16 +282,22 @@ static void end_batch(const sk_foam_step *s, int count, moving *m, sk_whitewater
         const fw square = r[3] * r[3] + r[4] * r[4] + r[5] * r[5];
         iw gone;
         memcpy(&gone, m->gone + l, sizeof gone);
-        const unsigned alive = iw_bits(~gone & (r[age_column] < 1.0f) & (square < INFINITY));
-        for (int n = 0; n < lanes; ++n)
-            keys[l + n] = alive >> n & 1 ? (uint32_t)s->field->table[m->place[l + n]] : SK_NO_KEY;
+        const unsigned alive = iw_bits(~gone & (r[age_column] < 1.0f) & (square < INFINITY) & iw_first(lanes));
         fw_store_columns((float *)(void *)(particles + l), lanes, r);
         fw_store_columns((float *)(void *)(particles + l) + 4, lanes, r + 4);
+        if (keys) {
+            place_lanes(s->field, m, l);
+            for (int n = 0; n < lanes; ++n)
+                keys[l + n] = alive >> n & 1 ? (uint32_t)s->field->table[m->place[l + n]] : SK_NO_KEY;
+        } else {
+            kept += pack(particles + l, alive, lanes, to + kept);
+        }
     }
+    return kept;
 }
 
-static void move_batch(const sk_foam_step *s, const substep_tables *t, int count, sk_whitewater_particle *particles,
-                       uint32_t *keys)
+static size_t move_batch(const sk_foam_step *s, const substep_tables *t, int count, sk_whitewater_particle *particles,
+                         uint32_t *keys, sk_whitewater_particle *to)
 {
     moving m;
     const int most = begin_batch(s, count, particles, &m);
@@ -245,16 +316,42 @@ static void move_batch(const sk_foam_step *s, const substep_tables *t, int count
                 move_lanes(s, t, &m, l, lanes, active);
         }
     }
-    end_batch(s, count, &m, particles, keys);
+    return end_batch(s, count, &m, particles, keys, to);
+}
+
+/* Moves the particles from `first` on. Returns the number of those that are kept, from `first` on as well. */
+static size_t move_part(const sk_foam_step *s, const substep_tables *t, size_t first, size_t end, uint32_t *keys)
+{
+    size_t kept = 0;
+    for (size_t i = first; i < end; i += batch) {
+        sk_whitewater_particle *particles = s->w->particles;
+        const int count = end - i < batch ? (int)(end - i) : batch;
+        kept += move_batch(s, t, count, particles + i, keys ? keys + i : NULL, particles + first + kept);
+    }
+    return kept;
 }
 
 void sk_foam_move(const sk_foam_step *s, uint32_t *keys)
 {
     sk_whitewater *w = s->w;
     const substep_tables t = make_tables(s);
-#pragma omp parallel for num_threads(w->threads) schedule(static)
-    for (size_t i = 0; i < w->count; i += batch) {
-        const int count = w->count - i < batch ? (int)(w->count - i) : batch;
-        move_batch(s, &t, count, w->particles + i, keys + i);
+    const size_t batches = (w->count + batch - 1) / batch,
+                 parts = (size_t)(w->threads < most_parts ? w->threads : most_parts);
+    size_t kept[most_parts];
+#pragma omp parallel for num_threads((int)parts) schedule(static, 1)
+    for (size_t part = 0; part < parts; ++part) {
+        const size_t first = batches * part / parts * batch, end = batches * (part + 1) / parts * batch;
+        kept[part] = move_part(s, &t, first, end < w->count ? end : w->count, keys);
     }
+    if (keys)
+        return;
+
+    /* Close the gaps between the parts. */
+    size_t count = kept[0];
+    for (size_t part = 1; part < parts; ++part) {
+        const size_t first = batches * part / parts * batch;
+        memmove(w->particles + count, w->particles + first, kept[part] * sizeof *w->particles);
+        count += kept[part];
+    }
+    w->count = count;
 }

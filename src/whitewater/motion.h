@@ -15,6 +15,7 @@ typedef struct sk_foam_step {
     sk_whitewater *w;
     const sk_cloud_field *field;
     float dt, cell_size, low[3], high[3]; /* s, m */
+    int open[6];                          /* [side] does whitewater leave there? */
     float gravity[3];
     const sk_surface_particles *liquid;
     int64_t frame;
@@ -32,7 +33,8 @@ int sk_foam_confine(const sk_foam_step *s, float position[3], float velocity[3])
 /* Keeps a particle that comes from `before` out of the obstacles, if there are any. Returns 0 if there is no way out.
  */
 int sk_foam_keep_out(const sk_foam_step *s, const float before[3], float position[3], float velocity[3]);
-/* Moves all particles. keys[i] receives the block of the field that particle i lies in, SK_NO_KEY if it has ended. */
+/* Moves all particles. keys[i] receives the block of the field that particle i lies in, SK_NO_KEY if it has ended. If
+ * `keys` is NULL, those that have ended are left out and the others keep their order. */
 void sk_foam_move(const sk_foam_step *s, uint32_t *keys);
 
 #endif

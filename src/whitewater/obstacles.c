@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "geom/shape.h"
 
-/* Cells: half a cell's diagonal, and the longest path of most substeps. Distance (cells) that is kept from a wall. */
-static const double half_diagonal = 0.8661, path_cells = 3.0, kept_cells = 0.02;
+/* Cells: half a cell's diagonal, and the longest path of most substeps. */
+static const double half_diagonal = 0.8661, path_cells = 3.0, kept_cells = (double)SK_FOAM_KEPT_CELLS;
 
 selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacles **obstacles, selkie_error *error)
 {
@@ -29,10 +29,10 @@ selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacle
         o->shapes = sk_allocate_zeroed(NULL, count * sizeof(sk_shape *));
         o->poses = sk_allocate_zeroed(NULL, count * sizeof *o->poses);
         o->thin = sk_allocate_zeroed(NULL, count);
-        o->marks = sk_allocate_zeroed(NULL, (size_t)o->cells[0] * (size_t)o->cells[1] * (size_t)o->cells[2]);
+        o->distances = sk_allocate(NULL, (size_t)o->cells[0] * (size_t)o->cells[1] * (size_t)o->cells[2]);
     }
     selkie_code code = SELKIE_OK;
-    if (!o || !o->shapes || !o->poses || !o->thin || !o->marks)
+    if (!o || !o->shapes || !o->poses || !o->thin || !o->distances)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory for %zu obstacles", count);
     for (size_t n = 0; n < count && !code; n++) {
         code = sk_shape_create(&o->defs[n].shape, &options, &o->shapes[n], error);
@@ -41,6 +41,7 @@ selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacle
         o->count++;
         o->moving |= sk_obstacle_moves(&o->defs[n]);
         o->thin[n] = sk_shape_is_sheet(o->shapes[n]) || sk_shape_thickness(o->shapes[n]) < path_cells * o->cell_size;
+        o->any_thin |= o->thin[n];
     }
     if (code) {
         sk_foam_obstacles_destroy(o);
@@ -56,7 +57,7 @@ void sk_foam_obstacles_destroy(sk_foam_obstacles *o)
         return;
     for (int n = 0; n < o->count; n++)
         sk_shape_destroy(o->shapes[n]);
-    void *const arrays[] = {o->shapes, o->poses, o->thin, o->marks, o};
+    void *const arrays[] = {o->shapes, o->poses, o->thin, o->distances, o};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         sk_release(NULL, arrays[i]);
 }
@@ -89,7 +90,8 @@ static int find_reach(const sk_foam_obstacles *o, int n, double margin, int from
     return any;
 }
 
-static void mark_obstacle(sk_foam_obstacles *o, int n, int threads)
+/* Distances that matter are kept, rounded down; others stay far. */
+static void add_distances(sk_foam_obstacles *o, int n, int threads)
 {
     const double margin = half_diagonal + kept_cells + (o->thin[n] ? path_cells : 0.0);
     int from[3], to[3];
@@ -106,12 +108,11 @@ static void mark_obstacle(sk_foam_obstacles *o, int n, int threads)
                 const double x[3] = {o->origin[0] + (i + 0.5) * o->cell_size, o->origin[1] + (j + 0.5) * o->cell_size,
                                      o->origin[2] + (k + 0.5) * o->cell_size};
                 const double distance = sk_obstacle_distance(o->shapes[n], &o->poses[n], x, NULL) / o->cell_size;
-                uint8_t *mark =
-                    &o->marks[((size_t)k * (size_t)o->cells[1] + (size_t)j) * (size_t)o->cells[0] + (size_t)i];
-                if (distance < half_diagonal + kept_cells)
-                    *mark |= SK_FOAM_MAY_BE_INSIDE;
-                if (o->thin[n] && distance < margin)
-                    *mark |= SK_FOAM_MAY_CROSS;
+                uint8_t *least = &o->distances[sk_foam_obstacles_cell(o, (const int[3]){i, j, k})];
+                if (distance >= margin)
+                    continue;
+                const int parts = (int)floor(fmax(distance, 0.0) * SK_FOAM_DISTANCE_PARTS);
+                *least = (uint8_t)(parts < *least ? parts : *least);
             }
 }
 
@@ -119,16 +120,50 @@ void sk_foam_obstacles_move(sk_foam_obstacles *o, double time, int threads)
 {
     if (o->placed && !o->moving)
         return;
-    memset(o->marks, 0, (size_t)o->cells[0] * (size_t)o->cells[1] * (size_t)o->cells[2]);
+    memset(o->distances, SK_FOAM_FAR, (size_t)o->cells[0] * (size_t)o->cells[1] * (size_t)o->cells[2]);
     for (int a = 0; a < 3; a++) {
         o->low[a] = INFINITY;
         o->high[a] = -INFINITY;
     }
     for (int n = 0; n < o->count; n++) {
         sk_pose_at(&o->defs[n], time, &o->poses[n]);
-        mark_obstacle(o, n, threads);
+        add_distances(o, n, threads);
     }
     o->placed = 1;
+}
+
+/* Least distance (cells) of a point from the obstacles; INFINITY without one near. */
+static float least_distance(const sk_foam_obstacles *o, const float x[3])
+{
+    int cell[3], within = 1;
+    float square = 0.0f;
+    for (int a = 0; a < 3; a++)
+        within &= (x[a] >= o->low[a]) & (x[a] <= o->high[a]);
+    if (!within)
+        return INFINITY;
+    for (int a = 0; a < 3; a++) {
+        const float at = x[a] * o->inverse;
+        cell[a] = (int)at;
+        cell[a] = cell[a] < 0 ? 0 : cell[a] < o->cells[a] ? cell[a] : o->cells[a] - 1;
+        const float off = at - (float)cell[a] - 0.5f;
+        square += off * off;
+    }
+    const int parts = o->distances[sk_foam_obstacles_cell(o, cell)];
+    return parts == SK_FOAM_FAR ? INFINITY : (float)parts / SK_FOAM_DISTANCE_PARTS - sqrtf(square);
+}
+
+int sk_foam_obstacles_risks(const sk_foam_obstacles *o, const float before[3], const float x[3])
+{
+    int risks = least_distance(o, x) < 1.001f * SK_FOAM_KEPT_CELLS ? SK_FOAM_MAY_BE_INSIDE : 0;
+    if (o->any_thin) {
+        float square = 0.0f;
+        for (int a = 0; a < 3; a++)
+            square += (x[a] - before[a]) * (x[a] - before[a]);
+        const float path = 1.001f * (sqrtf(square) * o->inverse + SK_FOAM_KEPT_CELLS);
+        if (least_distance(o, before) < path || least_distance(o, x) < path)
+            risks |= SK_FOAM_MAY_CROSS;
+    }
+    return risks;
 }
 
 /* Removes the velocity into an obstacle. */
@@ -199,13 +234,13 @@ static int is_inside(const sk_foam_obstacles *o, const float position[3])
     return inside;
 }
 
-int sk_foam_obstacles_keep_out(const sk_foam_obstacles *o, int marks, const float before[3], float position[3],
+int sk_foam_obstacles_keep_out(const sk_foam_obstacles *o, int risks, const float before[3], float position[3],
                                float velocity[3])
 {
-    if (marks & SK_FOAM_MAY_CROSS) {
+    if (risks & SK_FOAM_MAY_CROSS) {
         stop_path(o, before, position, velocity);
-        marks |= sk_foam_obstacles_mark(o, position);
+        risks |= SK_FOAM_MAY_BE_INSIDE;
     }
     /* The way out of one may lead into another one, or out of the domain. */
-    return !(marks & SK_FOAM_MAY_BE_INSIDE) || !push_out(o, position, velocity) || !is_inside(o, position);
+    return !(risks & SK_FOAM_MAY_BE_INSIDE) || !push_out(o, position, velocity) || !is_inside(o, position);
 }

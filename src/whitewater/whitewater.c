@@ -12,7 +12,8 @@
 
 /* A crest: the angle between motion and outward normal has at least this cosine (Ihmsen et al. 2012, Eq. 7). */
 static const float crest_cosine = 0.6f;
-enum { chunk = 4096, gone = 255 };
+/* Particles move by less than a block between two sorts. */
+enum { chunk = 4096, gone = 255, frames_per_sort = 4 };
 
 selkie_code sk_whitewater_init(sk_whitewater *w, const selkie_scene *scene, int threads, selkie_error *error)
 {
@@ -80,17 +81,21 @@ static float length(const float v[3])
 
 /* --- Potentials --- */
 
-static float clamped(double value, double low, double high)
+static float clamped(float value, double low, double high)
 {
-    return (float)fmin(fmax((value - low) / (high - low), 0.0), 1.0);
+    const float share = (value - (float)low) / (float)(high - low);
+    return share > 0.0f ? share < 1.0f ? share : 1.0f : 0.0f;
 }
 
 /* Wave crest: the mean of 1 - cos between the normals around, where the surface is convex and moves outward (Eqs. 4 to
  * 7). */
 static float wave_crest(const sk_foam_step *s, const float x[3], const float v[3], const float n[3])
 {
-    const float size = length(n);
-    if (size < 0.25f || n[0] * v[0] + n[1] * v[1] + n[2] * v[2] < crest_cosine * size * length(v))
+    const float square = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    if (square < 0.25f * 0.25f)
+        return 0.0f;
+    const float size = sqrtf(square);
+    if (n[0] * v[0] + n[1] * v[1] + n[2] * v[2] < crest_cosine * size * length(v))
         return 0.0f;
     float bend = 0.0f;
     int count = 0;
@@ -109,7 +114,7 @@ static float wave_crest(const sk_foam_step *s, const float x[3], const float v[3
             bend += 1.0f - (n[0] * m[0] + n[1] * m[1] + n[2] * m[2]) / (size * other);
             ++count;
         }
-    return count ? clamped((double)bend / count, 0.1, 0.8) : 0.0f;
+    return count ? clamped(bend / (float)count, 0.1, 0.8) : 0.0f;
 }
 
 /* Particles that a particle of the liquid makes in this step (Eq. 8). */
@@ -119,19 +124,22 @@ static float expected(const sk_foam_step *s, size_t i)
     const selkie_whitewater_def *def = &w->scene->whitewater;
     const float *x = (const float *)((const char *)s->liquid->position + i * s->liquid->position_stride);
     const float *v = (const float *)((const char *)s->liquid->velocity + i * s->liquid->velocity_stride);
-    const float speed = length(v);
-    if (!((double)speed > w->speed_min) || !isfinite(speed))
+    const float square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+    if (!(square > (float)(w->speed_min * w->speed_min)) || !(square < INFINITY))
         return 0.0f;
     sk_cloud_contact contact;
     const float density = sk_cloud_field_contact(s->field, x, &contact);
     /* Liquid deep inside has no air to trap, lone drops are spray by themselves. */
     if (density > 1.15f || density < 0.05f)
         return 0.0f;
-    const float energy = clamped((double)(speed * speed), w->speed_min * w->speed_min, w->speed_max * w->speed_max);
     /* The clash stands for the sum over neighbours |v_ij| (1 - cos(v_ij, x_ij)) of trapped air (Eq. 2). */
-    const float air = clamped((double)contact.clash, 0.25 * w->speed_min, 0.6 * w->speed_max);
+    const float air = clamped(contact.clash, 0.25 * w->speed_min, 0.6 * w->speed_max);
     const float crest = def->wave_crest > 0 ? wave_crest(s, x, v, contact.normal) : 0.0f;
-    return energy * ((float)def->trapped_air * air + (float)def->wave_crest * crest) * (float)def->rate * s->dt;
+    const float sum = (float)def->trapped_air * air + (float)def->wave_crest * crest;
+    if (!(sum > 0.0f))
+        return 0.0f;
+    const float energy = clamped(square, w->speed_min * w->speed_min, w->speed_max * w->speed_max);
+    return energy * sum * (float)def->rate * s->dt;
 }
 
 /* --- New particles --- */
@@ -237,8 +245,9 @@ static selkie_code advance(sk_foam_step *s, selkie_error *error)
     size_t *sums = sk_allocate(NULL, (s->liquid->count / chunk + 2) * sizeof *sums);
     selkie_code code = SELKIE_OK;
     if (numbers && sums) {
-        sk_foam_move(s, w->keys);
-        code = sort_particles(s, error);
+        const int sorts = s->frame % frames_per_sort == 0;
+        sk_foam_move(s, sorts ? w->keys : NULL);
+        code = sorts ? sort_particles(s, error) : SELKIE_OK;
         if (!code)
             code = add_new(s, numbers, sums, error);
     } else {
@@ -265,6 +274,8 @@ selkie_code sk_whitewater_step(sk_whitewater *w, const sk_surface_particles *liq
         options.low[a] = 0.0;
         s.high[a] = (float)options.high[a];
         s.gravity[a] = (float)w->scene->gravity[a];
+        for (int side = 2 * a; side < 2 * a + 2; ++side)
+            s.open[side] = w->scene->domain.walls[side] == SELKIE_WALL_OPEN;
     }
     if (w->obstacles)
         sk_foam_obstacles_move(w->obstacles, time, w->threads);
