@@ -4,7 +4,7 @@
  * and another cell without liquid. Such a face would fall freely in every step, although its particles rest on the
  * liquid below, and the particles would keep that velocity. So it changes like the faces of the liquid beside it: by
  * the mean of their pressure gradients (shore_plain.h). A velocity from the liquid would lose the gradient, and with it
- * angular momentum. Gravity alone brings it nearer to the liquid's velocity.
+ * angular momentum. Gravity alone, as friction, brings it nearer to the liquid's velocity.
  *
  * Cells are bits: those of a block are a few words, so that liquid, shore cells and shore faces are found by shifts.
  * The pressure's push is then computed once for each face beside the shore, and the shore faces take means of it.
@@ -166,9 +166,33 @@ SK_VECTOR void add_beside(const sk_step *step, const shore *s, int block, int c,
     sums->count += f8_select(acts, f8_splat(1.0f), zero);
 }
 
-SK_VECTOR f8 shore_hold(f8 velocity, f8 liquid, f8 most)
+/* sk_shore_hold for eight faces. */
+SK_VECTOR f8 shore_hold(f8 velocity, f8 liquid, f8 most, float slow)
 {
-    return f8_max(f8_min(liquid - velocity, most), -most);
+    const f8 way = liquid - velocity, part = 2.0f - f8_abs(way) / slow;
+    const f8 held = most * f8_max(f8_min(part, f8_splat(1.0f)), f8_splat(0.0f));
+    return f8_max(f8_min(way, held), -held);
+}
+
+/* shore_grip for eight faces. */
+SK_VECTOR f8 shore_grips(const sk_step *step, const shore *s, int block, int c, const int d, f8 gained)
+{
+    f8 squares = f8_splat(0.0f);
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const float weight = (float)(fabs(step->scene->gravity[e]) * sk_step_kick(step));
+        f8 push = gained;
+        if (weight == 0.0f)
+            continue;
+        if (e != d) {
+            const f8 own = f8_load(s->push[e] + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
+            const f8 before = sk_values_beside(&step->grid, s->push[e], block, c, d, -1);
+            push = f8_select(own == own, f8_select(before == before, 0.5f * (own + before), own), before);
+            push = f8_select(push == push, push, f8_splat(0.0f));
+        }
+        const f8 carried = f8_min(f8_abs(push), f8_splat(weight));
+        squares += carried * carried;
+    }
+    return SK_SHORE_GRIP * f8_sqrt(squares);
 }
 
 /* move_shore_face for the shore faces of a run. */
@@ -194,15 +218,15 @@ SK_VECTOR void move_run(const sk_step *step, const shore *s, int block, int c, c
 
     /* The part of the weight with which the liquid holds them. */
     const float whole = 1.0f + (float)step->reflection; /* of the step: reflection_kernels.h */
-    const float weight = (float)(fabs(step->scene->gravity[d]) * sk_step_kick(step));
-    const f8 most = SK_SHORE_GRIP * f8_min(f8_abs(gained), f8_splat(weight));
+    const f8 most = shore_grips(step, s, block, c, d, gained);
+    const float slow = shore_slow(step);
 
     float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + at, *change = grid->fields[SK_FIELD_CHANGE_X + d] + at,
           *end = grid->fields[step->end_velocity + d] + at;
     const f8 before = f8_load(velocity), change_before = f8_load(change), end_before = f8_load(end);
-    const f8 later = end_before + whole * gained, held = shore_hold(later, share * sum.end, whole * most);
+    const f8 later = end_before + whole * gained, held = shore_hold(later, share * sum.end, whole * most, slow);
     f8 after = before + gained;
-    after += shore_hold(after, share * sum.velocity, most);
+    after += shore_hold(after, share * sum.velocity, most, slow);
     f8_store(change, f8_select(moves, change_before + (whole * gained + held), change_before));
     f8_store(velocity, f8_select(moves, after, before));
     if (flip_has_end(step))
