@@ -410,7 +410,7 @@ static int reduced_note(const selkie_scene *scene, int *index, char *buffer, siz
                      index, buffer, size);
 }
 
-/* Keys of splashes without a model. `selkie splash add` reads the other two. */
+/* Keys of splashes without a model (`selkie splash add` reads the other two), and steps that a model keeps shorter. */
 static int splash_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     const selkie_splash_def *s = &scene->splash;
@@ -419,9 +419,16 @@ static int splash_note(const selkie_scene *scene, int *index, char *buffer, size
                               {"threshold", s->threshold > 0.0},
                               {"look_ahead", !s->look_ahead},
                               {"pairs", s->pairs > 0}};
-    return !(scene->splashes && scene->splashes[0]) &&
-           idle_note("splash", rows, sizeof rows / sizeof *rows, "has no effect without \"splashes\"", index, buffer,
-                     size);
+    if (!(scene->splashes && scene->splashes[0]))
+        return idle_note("splash", rows, sizeof rows / sizeof *rows, "has no effect without \"splashes\"", index,
+                         buffer, size);
+    const int shorter = scene->discretization == SELKIE_DISCRETIZATION_GRID && !(scene->time.step > 0.0) &&
+                        selkie_scene_cfl(scene) > SK_SPLASH_MOST_CELLS;
+    if (!shorter || (*index)-- != 0)
+        return 0;
+    snprintf(buffer, size, "time.cfl: %g, but \"splashes\" keep steps below %g cells", selkie_scene_cfl(scene),
+             SK_SPLASH_MOST_CELLS);
+    return 1;
 }
 
 static int tension_note(const selkie_scene *scene, int *index, char *buffer, size_t size)

@@ -133,6 +133,49 @@ void sk_particles_drop_dead(sk_particles *particles)
     particles->in_order = 0;
 }
 
+/* Copies the living ones of a stretch to the second copy, from a place on. */
+static void copy_living(sk_particles *particles, int64_t first, int64_t last, int64_t to)
+{
+    for (int64_t p = first; p < last; p++) {
+        if (particles->records[p].flags & SK_PARTICLE_DEAD)
+            continue;
+        particles->spare[to] = particles->records[p];
+        for (int a = 0; a < particles->attribute_count; a++) {
+            sk_attribute *attribute = &particles->attributes[a];
+            const size_t n = (size_t)attribute->components;
+            memcpy(attribute->spare + (size_t)to * n, attribute->data + (size_t)p * n, n * sizeof(uint32_t));
+        }
+        to++;
+    }
+}
+
+void sk_particles_drop_dead_by(sk_particles *particles, int threads)
+{
+    enum { MOST = 256 };
+    const int64_t count = particles->count;
+    int64_t living[MOST + 1] = {0}; /* of the stretches before */
+    const int stretches = threads < MOST ? threads : MOST;
+    if (stretches < 2) {
+        sk_particles_drop_dead(particles);
+        return;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int n = 0; n < stretches; n++) {
+        int64_t alive = 0;
+        for (int64_t p = n * count / stretches; p < (n + 1) * count / stretches; p++)
+            alive += !(particles->records[p].flags & SK_PARTICLE_DEAD);
+        living[n + 1] = alive;
+    }
+    for (int n = 0; n < stretches; n++)
+        living[n + 1] += living[n];
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int n = 0; n < stretches; n++)
+        copy_living(particles, n * count / stretches, (n + 1) * count / stretches, living[n]);
+    sk_particles_swap(particles);
+    particles->count = living[stretches];
+    sk_particles_moved(particles);
+}
+
 void sk_particles_swap(sk_particles *particles)
 {
     sk_particle *records = particles->records;

@@ -85,6 +85,7 @@ sk_particle *sk_particles_append(sk_particles *particles, const double position[
 /* Removes dead particles; the others keep their order. The sort does so too: this is for callers before the next sort.
  */
 void sk_particles_drop_dead(sk_particles *particles);
+void sk_particles_drop_dead_by(sk_particles *particles, int threads);
 /* Scratch of at least 3 floats a particle, until the next sort or change of their number. */
 static inline float *sk_particles_scratch(const sk_particles *particles)
 {

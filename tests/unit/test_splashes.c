@@ -16,6 +16,8 @@
 #include "base/random.h"
 #include "learn/splash_model.h"
 #include "methods/splashes/splash_step_kernels.h"
+#include "methods/splashes/splashes.h"
+#include "world/world_internal.h"
 
 /* A dam that breaks over shallow water, cells of 1 cm, with the weights that come with the program. */
 typedef struct dam {
@@ -358,6 +360,239 @@ static void beside_a_source(void **state)
     selkie_world_destroy(world);
 }
 
+/* --- Droplets below a particle's size --- */
+
+/* The dam below a plate that is thinner than a cell and has no liquid near it, with three pairs around each droplet. */
+static void dam_below_a_plate(dam *d, selkie_obstacle_def *plate)
+{
+    dam_scene(d);
+    selkie_obstacle_defaults(plate);
+    selkie_shape_defaults(&plate->shape, SELKIE_SHAPE_BOX);
+    const double low[3] = {0.3, 0.3, 0.0}, high[3] = {0.9, 0.302, 1.0};
+    memcpy(plate->shape.min, low, sizeof low);
+    memcpy(plate->shape.max, high, sizeof high);
+    d->scene.obstacles = plate;
+    d->scene.obstacle_count = 1;
+    d->scene.splash.rate = 300.0;
+    d->scene.splash.air_drag = 0.5;
+    d->scene.splash.pairs = 3;
+}
+
+/* The pieces of a world, to be freed. */
+static sk_splash_piece *pieces_of(const selkie_world *world, size_t *count)
+{
+    const sk_splashes *s = sk_step_state(&world->step, &sk_method_splashes);
+    sk_splash_piece *pieces = calloc(2 * s->pair_count + 1, sizeof *pieces);
+    assert_non_null(pieces);
+    *count = sk_splash_list_pieces(&world->step, pieces);
+    return pieces;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const uint32_t x = ((const sk_splash_piece *)a)->id, y = ((const sk_splash_piece *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* Every piece has an id of its own, is in the domain and outside the plate, and lies opposite to its twin. */
+static size_t check_pieces(const selkie_world *world, const selkie_obstacle_def *plate)
+{
+    size_t count;
+    sk_splash_piece *pieces = pieces_of(world, &count);
+    const sk_particles *particles = &world->step.particles;
+    qsort(pieces, count, sizeof *pieces, compare_pieces);
+    assert_int_equal(count % 2, 0);
+    for (size_t n = 0; n < count; n++) {
+        const float *x = pieces[n].position;
+        const double *low = plate->shape.min, *high = plate->shape.max;
+        assert_true(pieces[n].id >= particles->next_id && (!n || pieces[n].id > pieces[n - 1].id));
+        assert_true(x[0] > 0.0f && x[0] < 1.0f && x[1] > 0.0f && x[1] < 0.75f);
+        assert_false(x[0] > low[0] && x[0] < high[0] && x[1] > low[1] && x[1] < high[1]);
+    }
+    for (int64_t p = 0; p < particles->count; p++)
+        for (size_t n = 0; n < count; n += 2) {
+            if (pieces[n].particle != particles->records[p].id)
+                continue;
+            assert_int_equal(pieces[n + 1].particle, pieces[n].particle);
+            for (int k = 0; k < 2; k++) {
+                const sk_splash_piece *one = &pieces[n], *other = &pieces[n + 1];
+                assert_float_equal(0.5f * (one->position[k] + other->position[k]), particles->records[p].position[k],
+                                   1e-6f);
+                assert_float_equal(0.5f * (one->velocity[k] + other->velocity[k]), particles->records[p].velocity[k],
+                                   1e-5f);
+            }
+        }
+    free(pieces);
+    return count;
+}
+
+/* No droplet and no piece crosses the plate: a path from the step before to now would. */
+static int is_above(const float x[2])
+{
+    return x[1] > 0.301f;
+}
+
+static void check_crossings(const sk_splash_piece *before, size_t count_before, const sk_splash_piece *now,
+                            size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        const sk_splash_piece *was = bsearch(&now[n], before, count_before, sizeof *before, compare_pieces);
+        if (was && is_above(was->position) != is_above(now[n].position)) {
+            const float share = (0.301f - was->position[1]) / (now[n].position[1] - was->position[1]);
+            const float x = was->position[0] + share * (now[n].position[0] - was->position[0]);
+            assert_true(x < 0.301f || x > 0.899f); /* around it, not through it */
+        }
+    }
+}
+
+static void small_droplets_and_solids(void **state)
+{
+    (void)state;
+    dam d;
+    selkie_obstacle_def plate;
+    selkie_error error = {0};
+    dam_below_a_plate(&d, &plate);
+    selkie_world *world = new_world(&d.scene, 2);
+    sk_splash_piece *before = NULL;
+    size_t count_before = 0, most = 0;
+    while (selkie_world_time(world) < 0.6) {
+        assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+        size_t count = check_pieces(world, &plate);
+        most = count > most ? count : most;
+        sk_splash_piece *now = pieces_of(world, &count);
+        qsort(now, count, sizeof *now, compare_pieces);
+        check_crossings(before, count_before, now, count);
+        free(before);
+        before = now;
+        count_before = count;
+    }
+    free(before);
+    print_message("%zu pieces at most, %lld droplets made\n", most,
+                  (long long)selkie_world_statistics(world)->splashes_made);
+    assert_true(most > 50);
+    selkie_world_destroy(world);
+}
+
+/* Drag of a piece over one step: (1 + 2 N)^(1/2) times that of a particle, on the mean of both squared speeds. */
+static void small_droplets_and_air(void **state)
+{
+    (void)state;
+    dam d;
+    selkie_obstacle_def plate;
+    selkie_error error = {0};
+    dam_below_a_plate(&d, &plate);
+    selkie_world *world = new_world(&d.scene, 1);
+    run_to(world, 0.4);
+    size_t count, after;
+    sk_splash_piece *before = pieces_of(world, &count);
+    assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+    sk_splash_piece *now = pieces_of(world, &after);
+    const double drag = 0.5 * sqrt(7.0), dt = selkie_world_statistics(world)->dt;
+    qsort(before, count, sizeof *before, compare_pieces);
+    qsort(now, after, sizeof *now, compare_pieces);
+    int compared = 0;
+    for (size_t n = 0; n < after; n += 2) {
+        const sk_splash_piece *was = bsearch(&now[n], before, count, sizeof *before, compare_pieces);
+        double square = 0.0;
+        for (int k = 0; was && k < 2; k++) {
+            const double half = 0.5 * (was[0].velocity[k] - was[1].velocity[k]),
+                         common = 0.5 * (now[n].velocity[k] + now[n + 1].velocity[k]);
+            square += half * half + common * common;
+        }
+        for (int k = 0; was && k < 2; k++, compared++)
+            assert_float_equal(now[n].velocity[k] - now[n + 1].velocity[k],
+                               (was[0].velocity[k] - was[1].velocity[k]) / (1.0 + drag * sqrt(square) * dt), 2e-5);
+    }
+    assert_true(compared > 10);
+    free(before);
+    free(now);
+    selkie_world_destroy(world);
+}
+
+/* Pieces change nothing in the run, have the same bits on any number of threads, and go on after a checkpoint. */
+static void small_droplets_and_bits(void **state)
+{
+    (void)state;
+    dam d;
+    selkie_obstacle_def plate;
+    selkie_error error = {0};
+    dam_below_a_plate(&d, &plate);
+    char path[] = "/tmp/selkie-test-splashes-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    selkie_world *one = new_world(&d.scene, 1), *three = new_world(&d.scene, 3), *resumed = new_world(&d.scene, 2);
+    d.scene.splash.pairs = 0;
+    selkie_world *without = new_world(&d.scene, 2);
+    run_to(one, 0.5);
+    run_to(without, 0.5);
+    run_to(three, 0.4);
+    assert_int_equal(selkie_world_save(three, path, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_load(resumed, path, &error), SELKIE_OK);
+    run_to(three, 0.5);
+    run_to(resumed, 0.5);
+    same_particles(one, without);
+    same_particles(one, three);
+    size_t count, other_count;
+    sk_splash_piece *pieces = pieces_of(one, &count);
+    const selkie_world *others[2] = {three, resumed};
+    for (int n = 0; n < 2; n++) {
+        sk_splash_piece *other = pieces_of(others[n], &other_count);
+        assert_int_equal(count, other_count);
+        assert_memory_equal(pieces, other, count * sizeof *pieces);
+        free(other);
+    }
+    assert_true(count > 10);
+    free(pieces);
+    selkie_world_destroy(one);
+    selkie_world_destroy(three);
+    selkie_world_destroy(resumed);
+    selkie_world_destroy(without);
+    unlink(path);
+}
+
+/* A caller that looks at positions between steps, as files do, does not change the bits. */
+static void looked_at(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    d.scene.splash.rate = 300.0;
+    selkie_error error = {0};
+    selkie_world *quiet = new_world(&d.scene, 2), *seen = new_world(&d.scene, 3);
+    while (selkie_world_time(quiet) < 0.4) {
+        selkie_attribute_view view;
+        assert_int_equal(selkie_world_step(quiet, &error), SELKIE_OK);
+        assert_int_equal(selkie_world_step(seen, &error), SELKIE_OK);
+        assert_int_equal(selkie_world_find_attribute(seen, "position", &view, NULL), SELKIE_OK);
+    }
+    same_particles(quiet, seen);
+    selkie_world_destroy(quiet);
+    selkie_world_destroy(seen);
+}
+
+/* Flows outside those of training: one warning for columns that meet at 50 m/s, none for the dam. */
+static void warns_of_flows(void **state)
+{
+    (void)state;
+    dam d;
+    for (int fast = 0; fast < 2; fast++) {
+        dam_scene(&d);
+        for (int l = 0; l < 2 && fast; l++) {
+            d.liquids[l].shape.min[0] = l ? 0.6 : 0.0;
+            d.liquids[l].shape.max[0] = l ? 0.9 : 0.3;
+            d.liquids[l].shape.max[1] = 0.4;
+            d.liquids[l].velocity[0] = l ? -25.0 : 25.0;
+        }
+        selkie_world *world = new_world(&d.scene, 2);
+        run_to(world, fast ? 0.05 : 0.5);
+        const char *warning = selkie_world_warning(world);
+        print_message("%s\n", warning ? warning : "no warning");
+        assert_true(fast ? warning && strstr(warning, "flows outside") : !warning);
+        selkie_world_destroy(world);
+    }
+}
+
 /* A scene with cells far from those of the training runs is warned about, once. */
 static void warns_outside_its_range(void **state)
 {
@@ -398,12 +633,21 @@ static void default_model_in_3d(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_and_particles),      cmocka_unit_test(sorts_of_few_and_of_all),
-        cmocka_unit_test(momentum_is_given_back),  cmocka_unit_test(counts_do_not_depend_on_the_step),
-        cmocka_unit_test(mirrored_and_moving),     cmocka_unit_test(default_model_in_3d),
-        cmocka_unit_test(one_a_cell_and_duration), cmocka_unit_test(joined_sides),
-        cmocka_unit_test(beside_a_source),         cmocka_unit_test(refused),
-        cmocka_unit_test(warns_outside_its_range)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_and_particles),
+                                       cmocka_unit_test(sorts_of_few_and_of_all),
+                                       cmocka_unit_test(momentum_is_given_back),
+                                       cmocka_unit_test(counts_do_not_depend_on_the_step),
+                                       cmocka_unit_test(mirrored_and_moving),
+                                       cmocka_unit_test(default_model_in_3d),
+                                       cmocka_unit_test(one_a_cell_and_duration),
+                                       cmocka_unit_test(joined_sides),
+                                       cmocka_unit_test(beside_a_source),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(warns_outside_its_range),
+                                       cmocka_unit_test(small_droplets_and_solids),
+                                       cmocka_unit_test(small_droplets_and_air),
+                                       cmocka_unit_test(small_droplets_and_bits),
+                                       cmocka_unit_test(looked_at),
+                                       cmocka_unit_test(warns_of_flows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grid/solids.h"
 #include "methods/splashes/splash_step_kernels.h"
 #include "methods/splashes/splashes.h"
 
@@ -40,15 +39,6 @@ static void unpack(sk_particles *particles, int64_t p, const char *from)
     }
 }
 
-static selkie_code add_apart(sk_step *step, sk_splashes *s, int64_t p, selkie_error *error)
-{
-    s->apart_bytes = bytes_of(&step->particles);
-    SK_TRY(sk_reserve(step->memory, (void **)&s->apart, &s->apart_capacity, (s->apart_count + 1) * s->apart_bytes, 1,
-                      "splashes", error));
-    pack(&step->particles, p, s->apart + s->apart_count++ * s->apart_bytes);
-    return SELKIE_OK;
-}
-
 /* Place of the age in a packed droplet. */
 static size_t age_offset(const sk_particles *particles)
 {
@@ -61,17 +51,41 @@ static size_t age_offset(const sk_particles *particles)
     return offset;
 }
 
-/* Takes out droplets wherever they are: after a checkpoint, or a change of the store by others. */
-static selkie_code part_among_others(sk_step *step, sk_splashes *s, float *ages, selkie_error *error)
+/* --- Apart from the others --- */
+
+static selkie_code reserve_apart(sk_step *step, sk_splashes *s, size_t count, selkie_error *error)
 {
+    s->apart_bytes = bytes_of(&step->particles);
+    return sk_reserve(step->memory, (void **)&s->apart, &s->apart_capacity, count * s->apart_bytes + 1, 1, "splashes",
+                      error);
+}
+
+/* Takes out droplets wherever they are: after a checkpoint, or a change of the store by others. Threads look which
+ * stretches of the store have any; droplets are in its order. */
+static selkie_code part_among_others(sk_step *step, sk_splashes *s, const float *ages, selkie_error *error)
+{
+    enum { STRETCH = 4096 };
     sk_particles *particles = &step->particles;
-    for (int64_t p = 0; p < particles->count; p++)
-        if (ages[p] > 0.0f) {
-            SK_TRY(add_apart(step, s, p, error));
-            particles->records[p].flags |= SK_PARTICLE_DEAD;
-        }
-    if (s->apart_count)
-        sk_particles_drop_dead(particles);
+    const int64_t count = particles->count, stretches = (count + STRETCH - 1) / STRETCH;
+    int32_t *found = NULL;
+    int64_t droplets = 0;
+    SK_TRY(sk_arena_take(&step->arena, ((size_t)stretches + 1) * sizeof *found, "splashes", (void **)&found, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : droplets)
+    for (int64_t n = 0; n < stretches; n++) {
+        found[n] = 0;
+        for (int64_t p = n * STRETCH; p < count && p < (n + 1) * STRETCH; p++)
+            found[n] += ages[p] > 0.0f;
+        droplets += found[n];
+    }
+    SK_TRY(reserve_apart(step, s, (size_t)droplets, error));
+    for (int64_t n = 0; n < stretches; n++)
+        for (int64_t p = n * STRETCH; found[n] && p < count && p < (n + 1) * STRETCH; p++)
+            if (ages[p] > 0.0f) {
+                pack(particles, p, s->apart + s->apart_count++ * s->apart_bytes);
+                particles->records[p].flags |= SK_PARTICLE_DEAD;
+            }
+    if (droplets)
+        sk_particles_drop_dead_by(particles, step->threads);
     return SELKIE_OK;
 }
 
@@ -81,27 +95,10 @@ static int others_come_and_go(const selkie_scene *scene)
     return scene->source_count + scene->drain_count + scene->body_count + scene->object_count > 0;
 }
 
-/* Takes the new droplets of the last step out of the others. */
-static selkie_code part_fresh(sk_step *step, sk_splashes *s, selkie_error *error)
-{
-    sk_particles *particles = &step->particles;
-    for (size_t n = 0; n < s->fresh_count; n++) {
-        SK_TRY(add_apart(step, s, s->fresh[n].particle, error));
-        particles->records[s->fresh[n].particle].flags |= SK_PARTICLE_DEAD;
-    }
-    return SELKIE_OK;
-}
-
 /* The sort drops dead particles. If it knows the migrating ones, they join its lists. */
 static void drop_fresh(sk_step *step, const sk_splashes *s)
 {
     sk_grid *grid = &step->grid;
-    if (!s->fresh_count)
-        return;
-    if (others_come_and_go(step->scene)) {
-        sk_particles_drop_dead(&step->particles);
-        return;
-    }
     if (!step->particles.in_order || !sk_grid_leavers_known(grid, &step->particles))
         return;
     for (size_t n = 0; n < s->fresh_count; n++)
@@ -111,48 +108,55 @@ static void drop_fresh(sk_step *step, const sk_splashes *s)
             sk_grid_drop_listed_2d(grid, s->fresh[n].block, (uint32_t)s->fresh[n].particle);
 }
 
-selkie_code sk_splash_part(sk_step *step, selkie_error *error)
+/* Are the droplets where the last step left them in the store? There are no others, so that their ages tell. */
+static int are_in_their_places(const sk_splashes *s, const sk_particles *particles, const float *ages)
 {
-    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
-    sk_particles *particles = &step->particles;
-    float *ages = (float *)(void *)sk_particles_find_attribute(particles, SK_SPLASH_AGE)->data;
-    s->apart_count = 0;
-    if (!s->counted || particles->count != s->count_after || particles->moves != s->moves_after)
-        return part_among_others(step, s, ages, error);
-    if (!s->flying)
-        return SELKIE_OK;
+    const int64_t last = s->flying - (int64_t)s->fresh_count;
+    int same = s->counted && s->count_after <= particles->count;
+    for (size_t n = 0; same && n < s->fresh_count; n++)
+        same = ages[s->fresh[n].particle] > 0.0f;
+    for (int64_t p = s->count_after - last; same && p < s->count_after; p++)
+        same = ages[p] > 0.0f;
+    return same;
+}
 
-    /* In the order of the store: the new ones, then the last particles. */
-    const int64_t last = s->flying - (int64_t)s->fresh_count, first = particles->count - last;
-    SK_TRY(part_fresh(step, s, error));
-    for (int64_t p = first; p < particles->count; p++)
-        SK_TRY(add_apart(step, s, p, error));
-    particles->count = first;
-    particles->in_order = s->were_in_order;
-    drop_fresh(step, s);
+/* The same in that order: the new ones, then the last particles of that step. */
+static selkie_code part_from_places(sk_step *step, sk_splashes *s, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    const int64_t fresh = (int64_t)s->fresh_count, first = s->count_after - (s->flying - fresh);
+    const int are_last = particles->count == s->count_after, moved = particles->moves != s->moves_after;
+    SK_TRY(reserve_apart(step, s, (size_t)s->flying, error));
+    s->apart_count = (size_t)s->flying;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t n = 0; n < s->flying; n++) {
+        const int64_t p = n < fresh ? s->fresh[n].particle : first + n - fresh;
+        pack(particles, p, s->apart + (size_t)n * s->apart_bytes);
+        particles->records[p].flags |= SK_PARTICLE_DEAD;
+    }
+    if (are_last)
+        particles->count = first;
+    else
+        sk_particles_moved(particles);
+    particles->in_order = are_last && !moved && s->were_in_order;
+    if (others_come_and_go(step->scene) && (fresh || !are_last))
+        sk_particles_drop_dead_by(particles, step->threads);
+    else if (fresh)
+        drop_fresh(step, s);
     return SELKIE_OK;
 }
 
+selkie_code sk_splash_part(sk_step *step, selkie_error *error)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    const float *ages = (float *)(void *)sk_particles_find_attribute(&step->particles, SK_SPLASH_AGE)->data;
+    s->apart_count = 0;
+    if (!are_in_their_places(s, &step->particles, ages))
+        return part_among_others(step, s, ages, error);
+    return s->flying ? part_from_places(step, s, error) : SELKIE_OK;
+}
+
 /* --- New droplets --- */
-
-static int kind_at(const sk_step *step, const float position[3])
-{
-    const sk_grid *grid = &step->grid;
-    int cell[3] = {0, 0, 0}, slot;
-    for (int d = 0; d < step->dimension; d++)
-        cell[d] = (int)floor((position[d] - grid->corner[d]) / grid->cell_size);
-    const size_t local = sk_grid_find_cell(grid, cell, &slot);
-    return slot ? grid->kinds[(size_t)slot * (size_t)grid->block_cells + local] & SK_CELL_KIND_MASK : SK_CELL_AIR;
-}
-
-static int in_domain(const sk_step *step, const float position[3])
-{
-    int inside = 1;
-    for (int d = 0; d < step->dimension; d++)
-        inside &=
-            (step->grid.periodic >> d & 1) || (position[d] > step->grid.low[d] && position[d] < step->grid.high[d]);
-    return inside;
-}
 
 /* Would a droplet be in the air at the end of the model's duration? */
 static int stays_in_air(const sk_step *step, const sk_splashes *s, const sk_particle *from, const float velocity[3])
@@ -162,7 +166,7 @@ static int stays_in_air(const sk_step *step, const sk_splashes *s, const sk_part
     for (int d = 0; d < 3; d++)
         position[d] = from->position[d] + time * (velocity[d] + 0.5f * time * (float)step->scene->gravity[d]);
     sk_grid_wrap(&step->grid, position);
-    return in_domain(step, position) && kind_at(step, position) == SK_CELL_AIR;
+    return sk_splash_in_air(step, position) && !sk_splash_in_solid(step, position);
 }
 
 /* Coordinates of an event's cell. */
@@ -265,7 +269,7 @@ static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_e
                       "splashes", error));
     s->recent[s->recent_count++] =
         (struct sk_splash_cell){key_of_event(step, event), step->end_time + s->model.duration};
-    return SELKIE_OK;
+    return sk_splash_add_pairs(step, s, particle->id, error);
 }
 
 /* --- Flight --- */
@@ -282,54 +286,70 @@ static int fly(const sk_step *step, const sk_splashes *s, sk_particle *droplet, 
     for (int d = 0; d < 3; d++)
         position[d] = droplet->position[d] + (d < step->dimension ? dt * droplet->velocity[d] : 0.0f);
     *age += dt;
+    const int stopped = sk_splash_stop(step, droplet->position, position, droplet->velocity);
     sk_grid_wrap(&step->grid, position);
-    if (!in_domain(step, position) || kind_at(step, position) == SK_CELL_SOLID)
+    if (!sk_splash_in_domain(step, position))
         return 0;
     memcpy(droplet->position, position, sizeof position);
-    return *age < (float)s->model.duration || kind_at(step, position) == SK_CELL_AIR;
+    return !stopped && (*age < (float)s->model.duration || sk_splash_in_air(step, position));
 }
 
 /* Appends the droplets that came back, then those that fly on. The particles before them have not moved: lists of
  * migrating particles stay valid. */
-static selkie_code put_back(sk_step *step, sk_splashes *s, selkie_error *error)
+static selkie_code put_back(sk_step *step, sk_splashes *s, int64_t returned, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
     const size_t offset = age_offset(particles);
-    SK_TRY(sk_particles_reserve(particles, particles->count + (int64_t)s->apart_count, error));
-    for (int flying = 0; flying < 2; flying++)
-        for (size_t n = 0; n < s->apart_count; n++) {
-            const char *packed = s->apart + n * s->apart_bytes;
-            float age;
-            memcpy(&age, packed + offset, sizeof age);
-            if ((age > 0.0f) != flying)
-                continue;
-            unpack(particles, particles->count++, packed);
-            s->flying += flying;
-        }
+    const int64_t count = (int64_t)s->apart_count;
+    int64_t *place, next[2] = {particles->count, particles->count + returned}; /* of those back, of those that fly */
+    SK_TRY(sk_particles_reserve(particles, particles->count + count, error));
+    SK_TRY(sk_arena_take(&step->arena, (size_t)count * sizeof *place, "splashes", (void **)&place, error));
+    for (int64_t n = 0; n < count; n++) {
+        float age;
+        memcpy(&age, s->apart + (size_t)n * s->apart_bytes + offset, sizeof age);
+        place[n] = next[age > 0.0f]++;
+    }
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t n = 0; n < count; n++)
+        unpack(particles, place[n], s->apart + (size_t)n * s->apart_bytes);
+    particles->count += count;
+    s->flying += count - returned;
     particles->carried = NULL; /* it has the old number of particles */
     particles->in_order = 0;
     return SELKIE_OK;
 }
 
-selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
+/* Old droplets and the pairs around them move; an age of 0 says that one comes back. Returns the number of these. */
+static int64_t fly_all(sk_step *step, sk_splashes *s)
 {
-    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
     const size_t offset = age_offset(&step->particles);
-
-    /* Old droplets move; an age of 0 says that one comes back. */
-    for (size_t n = 0; n < s->apart_count; n++) {
-        char *packed = s->apart + n * s->apart_bytes;
+    int64_t returned = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : returned)
+    for (int64_t n = 0; n < (int64_t)s->apart_count; n++) {
+        char *packed = s->apart + (size_t)n * s->apart_bytes;
         sk_particle droplet;
-        float age;
+        float age, from[3];
         memcpy(&droplet, packed, sizeof droplet);
         memcpy(&age, packed + offset, sizeof age);
-        if (!fly(step, s, &droplet, &age)) {
+        memcpy(from, droplet.position, sizeof from);
+        if (fly(step, s, &droplet, &age)) {
+            sk_splash_fly_pairs(step, s, &droplet, from, age);
+        } else {
             age = 0.0f;
-            s->counts.returned++;
+            returned++;
         }
         memcpy(packed, &droplet, sizeof droplet);
         memcpy(packed + offset, &age, sizeof age);
     }
+    return returned;
+}
+
+selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    const int64_t returned = fly_all(step, s);
+    s->counts.returned += returned;
+    sk_splash_end_pairs(s);
 
     /* New ones leave the liquid, and stay where they are until the next step. */
     s->fresh_count = 0;
@@ -340,11 +360,12 @@ selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
         if (!known || !bsearch(&cell, s->recent, known, sizeof cell, compare_cells))
             SK_TRY(leave_liquid(step, s, &s->events[n], error));
     }
+    sk_splash_sort_pairs(s);
     s->event_count = 0;
     s->flying = (int64_t)s->fresh_count;
     s->were_in_order = step->particles.in_order;
     if (s->apart_count)
-        SK_TRY(put_back(step, s, error));
+        SK_TRY(put_back(step, s, returned, error));
     s->counted = 1;
     s->count_after = step->particles.count;
     s->moves_after = step->particles.moves;

@@ -33,7 +33,8 @@ typedef struct finder {
     int64_t particles[BATCH];
     int cell[BATCH], count; /* number of a candidate's cell in the batch */
     float share[BATCH];     /* particles that a candidate stands for */
-    int beyond;
+    int chosen;             /* of the block */
+    int64_t looks, beyond;  /* at cells; with features beyond those of training */
 } finder;
 
 /* Velocities at the centres of cells: means of their faces, as far as these are known. Only cells within `reach`, a
@@ -169,6 +170,7 @@ static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *wind
                    : !passes(step, s, step->particles.records[p].id, f->logits[r], f->share[r]))
             continue;
         s->chosen[p] = 1;
+        f->chosen = 1;
         draw_change(step, s, f, r, s->change[p]);
     }
     f->count = 0;
@@ -311,8 +313,11 @@ static void add_cell(const sk_splashes *s, const sk_splash_cells *cells, int c, 
     } else {
         sk_splash_cell_features(cells, &options, tile_place(c), &f->frames[f->cell_count], features);
     }
+    int beyond = 0;
     for (int k = 0; k < n; k++)
-        f->beyond |= fabsf(features[k]) > 2.0f * s->model.largest[k] + 0.1f;
+        beyond |= fabsf(features[k]) > 2.0f * s->model.largest[k] + 0.1f;
+    f->beyond += beyond;
+    f->looks++;
     f->cells[f->cell_count++] = c;
 }
 
@@ -327,6 +332,7 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *window, in
         {tile_step[0], tile_step[1], tile_step[2]},
         SELKIE_DIM};
     int loaded = 0, turn = (int)(step->step_count % s->every);
+    f->chosen = s->marked[block] = 0;
     memset(s->chosen + start[0], 0, start[SK_BLOCK_CELLS] - start[0]);
     for (int d = 0; d < SELKIE_DIM; d++)
         turn += grid->coordinates[block][d] & 3;
@@ -347,6 +353,7 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *window, in
             search_cells(step, s, window, &cells, block, f);
     }
     search_cells(step, s, window, &cells, block, f);
+    s->marked[block] = (uint8_t)f->chosen;
 }
 
 /* Lists the chosen particles, at most one of a cell. */
@@ -356,7 +363,7 @@ static selkie_code list_events(const sk_step *step, sk_splashes *s, selkie_error
     s->event_count = 0;
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *cells = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-        if (!memchr(s->chosen + cells[0], 1, cells[SK_BLOCK_CELLS] - cells[0]))
+        if (!s->marked[b])
             continue;
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const uint32_t *start = cells + c;
@@ -384,19 +391,24 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
     SK_TRY(sk_reserve(step->memory, (void **)&s->chosen, &s->chosen_capacity, count, 1, "splashes", error));
     SK_TRY(sk_reserve(step->memory, (void **)&s->change, &s->change_capacity, count, sizeof *s->change, "splashes",
                       error));
-    int beyond = 0;
-    /* A cell is looked at once in the model's duration, as in training. */
-    s->every = (int)fmin(fmax(s->model.duration / step->dt + 0.25, 1.0), MOST_STEPS);
+    SK_TRY(sk_reserve(step->memory, (void **)&s->marked, &s->marked_capacity, (size_t)grid->particle_blocks + 1, 1,
+                      "splashes", error));
+    /* A cell is looked at once in the model's duration, as in training: after the nearest whole number of steps. */
+    s->every = (int)fmin(fmax(round(s->model.duration / step->dt), 1.0), MOST_STEPS);
+    int64_t looks = 0, beyond = 0;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads) reduction(| : beyond)
+#pragma omp parallel num_threads(step->threads) reduction(+ : looks, beyond)
     {
         finder f;
-        f.cell_count = f.count = f.beyond = 0;
+        f.cell_count = f.count = 0;
+        f.looks = f.beyond = 0;
         SK_EACH_DEALT(b, &deal)
         search_block(step, s, window, b, &f);
-        beyond |= f.beyond;
+        looks += f.looks;
+        beyond += f.beyond;
     }
-    s->beyond |= beyond;
+    s->counts.looks += looks;
+    s->counts.beyond += beyond;
     return list_events(step, s, error);
 }

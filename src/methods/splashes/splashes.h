@@ -26,6 +26,16 @@ typedef struct sk_splash_event {
     float change[3];     /* m/s */
 } sk_splash_event;
 
+/* Two droplets below a particle's size around a droplet (splash.pairs), on opposite sides of it: its particle is their
+ * centre of mass, so that mass and momentum stay those of the run. They are for files alone. */
+typedef struct sk_splash_pair {
+    uint32_t particle, id; /* id of the droplet's particle; of the one, the other has the next. From SK_SPLASH_PIECES */
+    uint32_t flies;        /* scratch of a step: the droplet flies on, and nothing has stopped the pair */
+    float offset[3];       /* m    from the particle to the one, less that to the other */
+    float velocity[3];     /* m/s  relative to the particle */
+} sk_splash_pair;
+#define SK_SPLASH_PIECES 0x80000000u /* ids of particles are smaller */
+
 typedef struct sk_splashes {
     sk_splash_model model;
     sk_splash_options options;
@@ -50,12 +60,17 @@ typedef struct sk_splashes {
     sk_splash_event *events;
     size_t event_count, event_capacity;
     uint8_t *chosen; /* [particles] of this step */
+    uint8_t *marked; /* [blocks] 1: has chosen ones */
+    size_t marked_capacity;
     float (*change)[3];
     size_t chosen_capacity, change_capacity;
 
     struct sk_splash_counts {
         int64_t made, reverted, returned;
-    } counts; /* since the start, in checkpoints */
+        int64_t looks, beyond; /* at cells; at cells with features beyond those of training */
+        int64_t pieces;        /* droplets below a particle's size */
+        int64_t recent, pairs; /* number of those in a checkpoint */
+    } counts;                  /* since the start, in checkpoints */
 
     /* Cells that have made a droplet within the last duration, by key, in checkpoints: they make no other. */
     struct sk_splash_cell {
@@ -63,11 +78,12 @@ typedef struct sk_splashes {
         double until; /* s */
     } * recent;
     size_t recent_count, recent_capacity;
-    char *saved; /* counts and recent cells in one piece */
+    sk_splash_pair *pairs; /* [pair_count] by the droplet's particle, in checkpoints */
+    size_t pair_count, pair_capacity;
+    char *saved; /* counts, recent cells and pairs in one piece */
     size_t saved_capacity;
     int64_t flying; /* with new ones */
     int counted;    /* `flying` is that of the particles; not so after a checkpoint */
-    int beyond;     /* features beyond those of training were seen */
 } sk_splashes;
 
 /* Marks the particles that become droplets, with their changes of velocity. */
@@ -76,6 +92,30 @@ selkie_code sk_splash_find_3d(sk_step *step, selkie_error *error);
 /* Takes the droplets out of the particles; moves them and puts them back. */
 selkie_code sk_splash_part(sk_step *step, selkie_error *error);
 selkie_code sk_splash_fly(sk_step *step, selkie_error *error);
+
+/* Does a solid stop a path between two points (m)? If so, `to` becomes the place where it ends, and `velocity` (m/s;
+ * may be NULL) loses its part into the solid. */
+int sk_splash_stop(const sk_step *step, const float from[3], float to[3], float velocity[3]);
+int sk_splash_in_domain(const sk_step *step, const float position[3]);
+/* Is a place in the domain, and not in liquid? */
+int sk_splash_in_air(const sk_step *step, const float position[3]);
+int sk_splash_in_solid(const sk_step *step, const float position[3]);
+
+/* Pairs: makes those of a new droplet (by id); moves those of one that has moved; removes those that have ended or
+ * whose droplet has; brings them in order. */
+selkie_code sk_splash_add_pairs(const sk_step *step, sk_splashes *s, uint32_t particle, selkie_error *error);
+void sk_splash_fly_pairs(const sk_step *step, const sk_splashes *s, const sk_particle *droplet, const float from[3],
+                         float age);
+void sk_splash_end_pairs(sk_splashes *s);
+void sk_splash_sort_pairs(sk_splashes *s);
+
+/* A droplet below a particle's size, for files. */
+typedef struct sk_splash_piece {
+    float position[3], velocity[3], age; /* m, m/s, s */
+    uint32_t id, particle;               /* of its own; of the droplet's particle */
+} sk_splash_piece;
+/* Those of the droplets now; room for 2 x pair_count. Returns their number. */
+size_t sk_splash_list_pieces(const sk_step *step, sk_splash_piece *pieces);
 
 /* Attributes: seconds in flight, 0 in the liquid; for splash.sampling expectation, the sum of Eq. 7 and the part of the
  * duration that it covers. */
