@@ -512,7 +512,7 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
     SK_STRESS_TAKE(options->arena, level->own_mass, own);
     SK_STRESS_TAKE(options->arena, level->inverse, count);
     SK_STRESS_TAKE(options->arena, level->diagonal, count);
-    SK_STRESS_TAKE(options->arena, level->x, count + 2);
+    SK_STRESS_TAKE(options->arena, level->x, count + 2 + SK_STRESS_PACK);
     SK_STRESS_TAKE(options->arena, level->b, count + 1);
     SK_STRESS_TAKE(options->arena, level->residual, count + 1);
     *level->x++ = 0.0f;

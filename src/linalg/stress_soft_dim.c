@@ -108,12 +108,12 @@ static inline __attribute__((always_inline)) void solve_packs(const triangle *t,
                 for (int n = 0; n < SK_STRESS_PACK; n++)
                     sum[n] += ratio[n] * out[column[n]];
             }
+        for (int n = 0; n < SK_STRESS_PACK; n++)
+            sum[n] = in[i + n] - (lower ? less[i + n] : 0.0f) - sum[n];
         if (i + SK_STRESS_PACK <= last)
-            for (int n = 0; n < SK_STRESS_PACK; n++)
-                out[i + n] = in[i + n] - (lower ? less[i + n] : 0.0f) - sum[n];
+            memcpy(out + i, sum, sizeof sum);
         else
-            for (int n = 0; i + n < last; n++)
-                out[i + n] = in[i + n] - (lower ? less[i + n] : 0.0f) - sum[n];
+            memcpy(out + i, sum, (size_t)(last - i) * sizeof *sum);
     }
 }
 
@@ -139,8 +139,12 @@ solve_set(const triangle *t, const colour_rows *rows, const colour_share *mine, 
 /* Rows without neighbours in the triangle. */
 static void copy_rows(const triangle *t, share mine)
 {
-    for (int32_t i = mine.first; i < mine.last; i++)
-        t->out[i] = t->in[i] - (t->lower ? t->less[i] : 0.0f);
+    float *restrict out = t->out;
+    if (t->lower)
+        for (int32_t i = mine.first; i < mine.last; i++)
+            out[i] = t->in[i] - t->less[i];
+    else
+        memcpy(out + mine.first, t->in + mine.first, (size_t)(mine.last - mine.first) * sizeof *out);
 }
 
 /* A thread's rows of colour k, a constant. */
@@ -296,8 +300,10 @@ static void turn(const solve_work *work, const soft_vectors *v, float beta)
 {
     for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
         const share rows = rows_of_chunk(work, c);
+        float *restrict p = v->p;
+        const float *s = v->s;
         for (int32_t i = rows.first; i < rows.last; i++)
-            v->p[i] = v->s[i] + beta * v->p[i];
+            p[i] = s[i] + beta * p[i];
     }
     sk_team_wait(work->team);
 }

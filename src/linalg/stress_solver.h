@@ -9,6 +9,7 @@
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 
+enum { SK_STRESS_PACK = 8 }; /* rows that sweeps of a soft level take at once; vectors have so many values to spare */
 enum { SK_STRESS_LEVELS = 12, SK_STRESS_COLOURS = 2 * SELKIE_DIM, SK_STRESS_DIRECT = 400 };
 
 /* A half row is the faces of one colour in a row of a block along x. It is a group if all of them are unknowns and so

@@ -100,7 +100,6 @@ static inline __attribute__((unused)) colour_share share_colour(const sk_stress_
 /* --- Sums --- */
 
 /* Rows of a soft level outside groups, in packs: rows with consecutive numbers, lane by lane. */
-enum { SK_STRESS_PACK = 8 };
 typedef struct sk_stress_packs {
     int32_t first[SK_STRESS_COLOURS + 1];                    /* pack of each colour */
     int32_t grouped[SK_STRESS_COLOURS];                      /* end in `own_row` of the uneven rows in groups */
