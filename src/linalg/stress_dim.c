@@ -7,9 +7,10 @@
 #include "linalg/stress_sweeps.h"
 
 enum {
-    SMOOTHINGS = 2, /* sweeps before and after the coarse correction, on the finest level */
-    MORE = 1,       /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
-    FEW_ROWS = 8192 /* rows of a level for which one thread is fastest */
+    SMOOTHINGS = 2,  /* sweeps before and after the coarse correction, on the finest level */
+    MORE = 1,        /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
+    FEW_ROWS = 8192, /* rows of a level for which one thread is fastest */
+    STALL = 20       /* iterations without a tenth less residual that end a solve */
 };
 
 /* --- The cycle --- */
@@ -343,26 +344,35 @@ static void multiply(const solve_work *w, const double *x, double *result)
 }
 
 /* One cycle for r, which the level holds over `scale`: in single precision neither large nor small values are lost.
- * Returns the product of r and the result, which is the level's x times `scale`. */
-static double precondition(const solve_work *w, double scale)
+ * Returns the product of r and the result, which is the level's x times `scale`; in `old` that of q and the result. */
+static double precondition(const solve_work *w, double scale, double *old)
 {
     const sk_stress_level *level = &w->hierarchy->levels[0];
     cycle(w->hierarchy, 0, w->team);
     for (int32_t c = w->chunks.first; c < w->chunks.last; c++) {
         const share rows = rows_of_chunk(w, c);
-        chains sums = {0.0};
+        chains sums = {0.0}, old_sums = {0.0};
         int32_t i = rows.first;
         for (; i + CHAINS <= rows.last; i += CHAINS) {
             typedef float floats __attribute__((vector_size(4 * CHAINS), aligned(4), may_alias));
-            const floats x = *(const floats *)(const void *)(level->x + i);
-            sums += chains_at(w->v->r, i) * __builtin_convertvector(x, chains);
+            const chains x = __builtin_convertvector(*(const floats *)(const void *)(level->x + i), chains);
+            sums += chains_at(w->v->r, i) * x;
+            old_sums += chains_at(w->v->q, i) * x;
         }
-        double sum = add_chains(sums);
-        for (; i < rows.last; i++)
+        double sum = add_chains(sums), old_sum = add_chains(old_sums);
+        for (; i < rows.last; i++) {
             sum += w->v->r[i] * (double)level->x[i];
+            old_sum += w->v->q[i] * (double)level->x[i];
+        }
         w->v->partial[0][c] = sum;
+        w->v->partial[3][c] = old_sum;
     }
-    return scale * add_chunks(w, w->v->partial[0]);
+    const double product = add_chunks(w, w->v->partial[0]);
+    *old = 0.0;
+    for (int32_t c = 0; c < (level->count + CHUNK - 1) / CHUNK; c++)
+        *old += w->v->partial[3][c];
+    *old *= scale;
+    return scale * product;
 }
 
 /* x += alpha p, r -= alpha q. Hands r over `scale` to the level. Returns the size of r. */
@@ -422,8 +432,9 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, i
     const double size = sqrt(dot(w, v->right, v->right, v->partial[2]));
     if (first)
         multiply(w, v->x, v->q);
-    double scale = size, norm = advance(w, first ? 1.0 : 0.0, NULL, v->x, scale), energy = 0.0;
-    int iteration = 0;
+    double scale = size, norm = advance(w, first ? 1.0 : 0.0, NULL, v->x, scale), energy = 0.0, alpha = 0.0;
+    double best = norm;
+    int iteration = 0, last_best = 0;
     if (w->hierarchy->soft)
         iteration = correct_softly(w, max_iterations, tolerance * size, &scale, &norm);
     for (;; iteration++) {
@@ -434,15 +445,23 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, i
             report->converged = converged;
             report->iterations = iteration > report->iterations ? iteration : report->iterations;
         }
-        if (converged || iteration >= max_iterations || !isfinite(norm))
+        if (norm < 0.9 * best) {
+            best = norm;
+            last_best = iteration;
+        }
+        if (converged || iteration >= max_iterations || iteration - last_best > STALL || !isfinite(norm))
             return;
-        const double now = precondition(w, scale), beta = energy > 0.0 ? now / energy : 0.0;
+
+        /* The cycle is not the same linear function each time: rounding in single precision matters for stiff liquid.
+         * This beta, of Polak and Ribiere, makes up for it: r fell by alpha q. */
+        double old;
+        const double now = precondition(w, scale, &old), beta = energy > 0.0 ? -alpha * old / energy : 0.0;
         const share mine = share_of(0, w->hierarchy->levels[0].count, CHUNK, w->team);
         for (int32_t i = mine.first; i < mine.last; i++)
             v->p[i] = scale * (double)z[i] + beta * v->p[i];
         sk_team_wait(w->team);
         multiply(w, v->p, v->q);
-        const double alpha = now / dot(w, v->p, v->q, v->partial[2]);
+        alpha = now / dot(w, v->p, v->q, v->partial[2]);
         scale = norm;
         norm = advance(w, alpha, v->p, v->x, scale);
         energy = now;
@@ -716,7 +735,7 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
     }
     if (hierarchy.soft)
         SK_TRY(SK_DIM(sk_stress_pack)(level, options, &v.packs, error));
-    for (int n = 0; n < 3; n++)
+    for (int n = 0; n < 4; n++)
         SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
     float *source = NULL, *gain = NULL;
     const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
@@ -746,7 +765,7 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         /* Passes before the last one only estimate the source. */
         const double looser = pass + 1 < passes ? 1000.0 : 1.0;
         solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), pass == 0, report);
-        if (!report->converged)
+        if (!isfinite(report->residual) || (!report->converged && pass + 1 < passes))
             break;
         if (pass + 1 == passes)
             SK_TRY(SK_DIM(sk_stress_keep_momenta)(system, options, level, v.x, error));

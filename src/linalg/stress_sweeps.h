@@ -112,7 +112,7 @@ typedef struct vectors {
     double *right;         /* [count + 1] the right side */
     float *soft[4];        /* the same, for a soft level */
     sk_stress_packs packs; /* its rows */
-    double *partial[3];    /* sums of chunks; three, so that a thread may begin one while others read the last */
+    double *partial[4];    /* sums of chunks; several, so that a thread may begin one while others read the last */
 } vectors;
 
 /* What a thread does in a solve. */

@@ -69,10 +69,11 @@ typedef struct sk_step {
     double start_speed;            /* m/s  of the fastest particle at the start of the step */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
     int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
-    int tension_push; /* first of the three fields of the impulse of surface tension on faces (m/s); 0 = none */
-    int capillary;    /* unilateral: field of the pressure of surface tension (m/s, as POTENTIAL) in the cells at the
-                       * border of the full ones; 0 = none */
-    int full_cells;   /* unilateral: field that is not negative in full cells; 0 = none */
+    double viscous_residual; /* where a viscous solve stalled near its tolerance, the largest so far; 0 = none did */
+    int tension_push;        /* first of the three fields of the impulse of surface tension on faces (m/s); 0 = none */
+    int capillary;  /* unilateral: field of the pressure of surface tension (m/s, as POTENTIAL) in the cells at the
+                     * border of the full ones; 0 = none */
+    int full_cells; /* unilateral: field that is not negative in full cells; 0 = none */
     const float *surface_pressure; /* m2/s2  sph: of surface tension over the density, of each particle; NULL = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
                        */

@@ -16,6 +16,7 @@ typedef struct cube {
     int dimension, blocks, extent,
         cells; /* blocks a side with the border; cells of a block along an axis; in a block */
     int count; /* of blocks, with block 0 */
+    int max_iterations;
     int32_t (*coordinates)[4];
     int32_t (*neighbours)[27];
     float *mass[3], *normal, *bulk, *shear[3], *target[3], *velocity[3];
@@ -38,6 +39,7 @@ static inline __attribute__((unused)) void make_cube_of(cube *c, int dimension, 
 {
     memset(c, 0, sizeof *c);
     c->joined = joined;
+    c->max_iterations = 200;
     c->dimension = dimension;
     c->extent = dimension == 3 ? 8 : 16;
     c->cells = dimension == 3 ? 512 : 256;
@@ -147,8 +149,11 @@ static inline int solve_cube(cube *c, double tolerance, int passes, int threads,
         system.target[d] = c->target[d];
         system.velocity[d] = c->velocity[d];
     }
-    const sk_stress_options options = {
-        .tolerance = tolerance, .max_iterations = 200, .passes = passes, .threads = threads, .arena = &c->arena};
+    const sk_stress_options options = {.tolerance = tolerance,
+                                       .max_iterations = c->max_iterations,
+                                       .passes = passes,
+                                       .threads = threads,
+                                       .arena = &c->arena};
     const selkie_code code =
         (c->dimension == 2 ? sk_stress_solve_2d : sk_stress_solve_3d)(&system, &options, report, error);
     sk_arena_empty(&c->arena);

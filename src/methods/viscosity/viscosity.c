@@ -1,5 +1,7 @@
 #include "methods/viscosity/viscosity.h"
 
+#include <stdio.h>
+
 #include "defs/materials.h"
 
 static int takes_part(const selkie_scene *scene)
@@ -23,10 +25,23 @@ static selkie_code create(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* A thread of very thick liquid hangs on few faces: rounding may stop its solve just above the tolerance. */
+static int warn(const sk_step *step, char *text, size_t size)
+{
+    if (!(step->viscous_residual > 0.0))
+        return 0;
+    snprintf(text, size,
+             "viscosity: the solve of step %lld stopped at a residual of %.2g in place of %g; time.cfl, now %g, sets "
+             "shorter steps, which are easier to solve",
+             (long long)step->step_count, step->viscous_residual, SK_VISCOUS_TOLERANCE, step->scene->time.cfl);
+    return 1;
+}
+
 const sk_method sk_method_viscosity = {
     .name = "viscosity",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
     .takes_part = takes_part,
     .create = create,
+    .warn = warn,
     .phases = {{.name = "viscosity", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_viscosity)}},
 };

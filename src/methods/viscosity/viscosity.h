@@ -4,6 +4,10 @@
 
 #include "methods/method.h"
 
+/* Residual over right side that a solve must reach, and that does with a warning where rounding stops it before. */
+#define SK_VISCOUS_TOLERANCE 1e-5
+#define SK_VISCOUS_STALL 1e-4
+
 extern const sk_method sk_method_viscosity;
 
 selkie_code sk_viscosity_2d(sk_step *step, selkie_error *error);

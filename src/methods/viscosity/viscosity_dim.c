@@ -497,14 +497,16 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
         system.solved[d] = f.solved[d];
         system.push[d] = step->viscous_push && d < SELKIE_DIM ? grid->fields[step->viscous_push + d] : NULL;
     }
-    const sk_stress_options options = {.tolerance = 1e-5,
+    const sk_stress_options options = {.tolerance = SK_VISCOUS_TOLERANCE,
                                        .max_iterations = step->scene->pressure.max_iterations,
                                        .passes = PASSES,
                                        .threads = step->threads,
                                        .arena = &step->arena};
     sk_stress_report report;
     SK_TRY(SK_DIM(sk_stress_solve)(&system, &options, &report, error));
-    if (!report.converged)
+    if (!report.converged && report.residual <= SK_VISCOUS_STALL)
+        step->viscous_residual = fmax(step->viscous_residual, report.residual);
+    else if (!report.converged)
         return sk_fail(
             error, SELKIE_ERROR_DIVERGED,
             "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
