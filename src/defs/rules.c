@@ -441,11 +441,6 @@ static selkie_code check_body(sk_rules *rules, int i)
     const int unilateral = on_grid && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
     if (unilateral && sk_body_material(scene, i) < 0 && scene->unilateral.solver == SELKIE_UNILATERAL_MPRGP)
         return fail_at(rules, "", "unilateral.solver \"mprgp\" does not move bodies: use \"active_set\"");
-    if (unilateral && sk_body_material(scene, i) < 0 && sk_scene_particle_bodies(scene) > 0)
-        return fail_at(
-            rules, "",
-            "unilateral pressure moves shapes or bodies of particles, not both in one scene: give this body a "
-            "material, or set \"incompressibility\": \"bilateral\"");
     if (on_grid && volume != SELKIE_VOLUME_NONE && volume != SELKIE_VOLUME_IDP)
         return fail_at(rules, "", "only the volume methods none and idp move bodies: set \"volume\": \"idp\"");
     if (on_grid && body->surface == SELKIE_WALL_NO_SLIP)

@@ -1,9 +1,7 @@
 /* Rigid bodies and unilateral pressure: draught, momentum, no liquid inside, same bits, both backends. */
 #include "bodies.h"
 
-/* ANALYTIC: Archimedes. The bound is that of the coupling by blurred fractions. Lighter bodies are left out: their
- * draught is a fraction of a cell, and the kernel feels the pressure of the cells below before the body touches the
- * liquid. */
+/* ANALYTIC: Archimedes. The bound is that of the coupling by blurred fractions. */
 static double error_of_draught(int dimension, double ratio, double step, selkie_transfer transfer)
 {
     test_scene t;
@@ -41,8 +39,62 @@ static void draught(void **state)
         snprintf(what, sizeof what, "floating box, unilateral, ratio %g, %g ms", ratios[n / 2], 1e3 * step);
         at_most(what, "error of the draught, cells", error_of_draught(2, ratios[n / 2], step, transfers[n / 2]), 0.2);
     }
+    for (int n = 0; n < 6; n++) {
+        char what[96];
+        const double step = n % 2 ? 0.02 : 0.005;
+        snprintf(what, sizeof what, "floating box, unilateral, ratio 0.01, %g ms, transfer %d", 1e3 * step, n / 2);
+        at_most(what, "error of the draught, cells", error_of_draught(2, 0.01, step, transfers[n / 2]), 0.2);
+    }
+    at_most("floating box, unilateral, ratio 0.01, 3D", "error of the draught, cells",
+            error_of_draught(3, 0.01, 0.01, SELKIE_TRANSFER_FLIP), 0.2);
     at_most("floating box, unilateral, 3D", "error of the draught, cells",
             error_of_draught(3, 0.5, 0.01, SELKIE_TRANSFER_FLIP), 0.2);
+}
+
+/* ANALYTIC: Archimedes, for a shape and a body of particles in one scene. */
+static void both_kinds(void **state)
+{
+    (void)state;
+    static selkie_material_def materials[2];
+    for (int n = 0; n < 2; n++) {
+        test_scene t;
+        const double h = 1.0 / 32, step = n ? 0.02 : 0.005, side = 6 * h;
+        double start[2], sum[2] = {0.0, 0.0};
+        int count = 0;
+        tank(&t, 2, 1.0, 1.0, 1, h);
+        t.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+        t.scene.volume = SELKIE_VOLUME_NONE;
+        t.scene.time.step = step;
+        for (int m = 0; m < 2; m++)
+            selkie_material_defaults(&materials[m]);
+        materials[0].name = "water";
+        materials[1].name = "rubber";
+        materials[1].kind = SELKIE_MATERIAL_SOFT;
+        materials[1].density = 500;
+        t.scene.materials = materials;
+        t.scene.material_count = 2;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.5, 1));
+        t.liquids[0].material = "water";
+        add_body(&t, box_shape(5 * h, 0.5 - 0.5 * side, 0, 5 * h + side, 0.5 + 0.5 * side, 1), 500);
+        selkie_body_def usual;
+        selkie_body_defaults(&usual);
+        add_body(&t, box_shape(20 * h, 0.5 - 0.5 * side, 0, 20 * h + side, 0.5 + 0.5 * side, 1), usual.density);
+        bodies[1].material = "rubber";
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        for (int b = 0; b < 2; b++)
+            start[b] = body_of(world, b).position[1];
+        run_until(world, 0.4);
+        for (; selkie_world_time(world) < 1.2; count++) {
+            step_world(world);
+            for (int b = 0; b < 2; b++)
+                sum[b] += body_of(world, b).position[1];
+        }
+        at_most("shape beside a body of particles", "error of the shape's draught, cells",
+                fabs(sum[0] / count - start[0]) / h, 0.2);
+        at_most("shape beside a body of particles", "error of the particles' draught, cells",
+                fabs(sum[1] / count - start[1]) / h, 0.2);
+        selkie_world_destroy(world);
+    }
 }
 
 /* What a drop loses, the body gains: the impulse of the pressure on both is one product. */
@@ -113,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draught),
+        cmocka_unit_test(both_kinds),
         cmocka_unit_test(momentum),
         cmocka_unit_test(in_waves),
     };

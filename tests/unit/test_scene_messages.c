@@ -321,18 +321,6 @@ static void unilateral_keeps_its_own_volume(void **state)
     expect_bytes(small, strlen(small), 2, flux, "\"flux\" blows up in 3D beside unilateral.density_correction");
 }
 
-static void unilateral_moves_one_kind_of_body(void **state)
-{
-    (void)state;
-    expect(
-        "{\"domain\": {\"dimension\": 2, \"size\": [4, 4]}, \"incompressibility\": \"unilateral\",\n"
-        "\"materials\": [{\"name\": \"water\"}, {\"name\": \"wax\", \"kind\": \"soft\"}],\n"
-        "\"liquids\": [{\"material\": \"water\", \"shape\": {\"type\": \"box\", \"min\": [0, 0], \"max\": [4, 1]}}],\n"
-        "\"bodies\": [{\"material\": \"wax\", \"shape\": {\"type\": \"box\", \"min\": [1, 1], \"max\": [2, 2]}},\n"
-        "{\"shape\": {\"type\": \"sphere\", \"center\": [3, 3], \"radius\": 0.5}}]}",
-        "bodies[1]: unilateral pressure moves shapes or bodies of particles, not both in one scene");
-}
-
 static void deep_unions(void **state)
 {
     (void)state;
@@ -452,7 +440,6 @@ int main(void)
         cmocka_unit_test(rules_of_objects),
         cmocka_unit_test(rules_of_the_plane),
         cmocka_unit_test(unilateral_keeps_its_own_volume),
-        cmocka_unit_test(unilateral_moves_one_kind_of_body),
         cmocka_unit_test(deep_unions),
         cmocka_unit_test(bad_overrides),
         cmocka_unit_test(bad_files),
