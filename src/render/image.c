@@ -205,32 +205,6 @@ selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_
 
 /* --- Drawing --- */
 
-static uint8_t to_byte(float x)
-{
-    return (uint8_t)(clampf(x, 0.0f, 1.0f) * 255.0f + 0.5f);
-}
-
-void sk_image_set(sk_image *image, int x, int y, vec3 color)
-{
-    if (x < 0 || y < 0 || x >= image->width || y >= image->height)
-        return;
-    uint8_t *p = image->pixels + 3 * ((size_t)y * (size_t)image->width + (size_t)x);
-    p[0] = to_byte(color.x);
-    p[1] = to_byte(color.y);
-    p[2] = to_byte(color.z);
-}
-
-void sk_image_blend(sk_image *image, int x, int y, vec3 color, float alpha)
-{
-    if (x < 0 || y < 0 || x >= image->width || y >= image->height || alpha <= 0.0f)
-        return;
-    uint8_t *p = image->pixels + 3 * ((size_t)y * (size_t)image->width + (size_t)x);
-    alpha = alpha < 1.0f ? alpha : 1.0f;
-    p[0] = to_byte(mixf((float)p[0] / 255.0f, color.x, alpha));
-    p[1] = to_byte(mixf((float)p[1] / 255.0f, color.y, alpha));
-    p[2] = to_byte(mixf((float)p[2] / 255.0f, color.z, alpha));
-}
-
 void sk_image_fill(sk_image *image, int x0, int y0, int x1, int y1, vec3 color, float alpha)
 {
     for (int y = y0 < 0 ? 0 : y0; y < y1 && y < image->height; ++y)

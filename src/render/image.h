@@ -27,8 +27,33 @@ selkie_code sk_image_write_png_at(const sk_image *image, const char *path, int l
 selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_error *error);
 
 /* Colours are sRGB, 0..1, in what follows. */
-void sk_image_set(sk_image *image, int x, int y, vec3 color);
-void sk_image_blend(sk_image *image, int x, int y, vec3 color, float alpha);
+static inline uint8_t sk_image_byte(float x)
+{
+    return (uint8_t)(clampf(x, 0.0f, 1.0f) * 255.0f + 0.5f);
+}
+
+/* Inlined, because pictures set every pixel. */
+static inline void sk_image_set(sk_image *image, int x, int y, vec3 color)
+{
+    if (x < 0 || y < 0 || x >= image->width || y >= image->height)
+        return;
+    uint8_t *p = image->pixels + 3 * ((size_t)y * (size_t)image->width + (size_t)x);
+    p[0] = sk_image_byte(color.x);
+    p[1] = sk_image_byte(color.y);
+    p[2] = sk_image_byte(color.z);
+}
+
+static inline void sk_image_blend(sk_image *image, int x, int y, vec3 color, float alpha)
+{
+    if (x < 0 || y < 0 || x >= image->width || y >= image->height || alpha <= 0.0f)
+        return;
+    uint8_t *p = image->pixels + 3 * ((size_t)y * (size_t)image->width + (size_t)x);
+    alpha = alpha < 1.0f ? alpha : 1.0f;
+    p[0] = sk_image_byte(mixf((float)p[0] / 255.0f, color.x, alpha));
+    p[1] = sk_image_byte(mixf((float)p[1] / 255.0f, color.y, alpha));
+    p[2] = sk_image_byte(mixf((float)p[2] / 255.0f, color.z, alpha));
+}
+
 /* Pixels of the rectangle from (x0,y0) to (x1,y1), ends not included. */
 void sk_image_fill(sk_image *image, int x0, int y0, int x1, int y1, vec3 color, float alpha);
 typedef struct sk_pen {

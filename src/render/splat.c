@@ -20,9 +20,6 @@ typedef struct splat {
     int is_veil;               /* liquid in front of elastoplastic points, which it lets through */
 } splat;
 
-enum { tone_count = 1024 };
-static const float brightest = 16.0f;
-
 typedef struct canvas {
     const sk_stage *stage;
     const sk_camera *camera;
@@ -36,9 +33,12 @@ typedef struct canvas {
     float *veil_depth; /* of liquid that lets points through; NULL = none does */
     vec3 *veil;        /* its colours, display values */
     sk_image *image;
-    float sample_width;          /* of a sample of the background, over its distance */
-    float tones[tone_count + 1]; /* display values of light, by its square root */
-    vec3 *sky, *rows;            /* of a preview: sky that water reflects, background of coarse rows */
+    float sample_width; /* of a sample of the background, over its distance */
+    sk_tones tones;
+    vec3 *sky, *rows;           /* of a preview: sky that water reflects, background of coarse rows */
+    vec3 low_light, light_span; /* of a preview: light from below, and what it differs by from above */
+    vec3 sunlight;
+    vec3 corner, across, down; /* of a preview: way to the first pixel at a depth of 1 m, steps of a pixel */
 } canvas;
 
 enum { band_rows = 16 };
@@ -50,25 +50,9 @@ static vec3 lit(const sk_stage *stage, vec3 albedo, vec3 normal)
     return v3_mul(albedo, light);
 }
 
-static void fill_tones(canvas *c)
-{
-    for (int i = 0; i <= tone_count; ++i) {
-        const float root = (float)i / tone_count, light = root * root * brightest;
-        c->tones[i] = sk_studio_tone(v3(light, light, light)).x;
-    }
-}
-
-static float tone_of(const canvas *c, float light)
-{
-    const float at = sqrtf(clampf(light / brightest, 0.0f, 1.0f)) * tone_count;
-    const int i = at < tone_count - 1 ? (int)at : tone_count - 1;
-    return mixf(c->tones[i], c->tones[i + 1], at - (float)i);
-}
-
-/* sk_studio_tone() from a table. */
 static vec3 tone(const canvas *c, vec3 light)
 {
-    return v3(tone_of(c, light.x), tone_of(c, light.y), tone_of(c, light.z));
+    return sk_tone(&c->tones, light);
 }
 
 /* What lies behind everything at a point of the picture, and its distance (m) from the eye. */
@@ -275,7 +259,7 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
     canvas c = {.stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage)};
     const size_t pixels = (size_t)image->width * (size_t)image->height;
-    fill_tones(&c);
+    sk_tones_fill(&c.tones);
     c.depth = sk_allocate(NULL, pixels * sizeof(float));
     if (c.has_points) {
         c.veil_depth = sk_allocate(NULL, pixels * sizeof *c.veil_depth);
@@ -388,19 +372,39 @@ static void smooth_down(const float *from, float *to, int width, int height, int
     smooth_row(from + (size_t)y * (size_t)width, taps, to + (size_t)y * (size_t)width, width, step);
 }
 
-static vec3 view_point(const sk_camera *camera, int x, int y, float depth)
+/* Rays and light of a preview: both are linear, so most of their terms are found once. */
+static void begin_view(canvas *c)
 {
-    const float u = (2.0f * ((float)x + 0.5f) / (float)camera->width - 1.0f) * camera->half_width;
-    const float v = (1.0f - 2.0f * ((float)y + 0.5f) / (float)camera->height) * camera->half_height;
-    const vec3 d = v3_along(v3_along(camera->forward, u, camera->right), v, camera->up);
-    return v3_along(camera->eye, depth, d);
+    const sk_camera *camera = c->camera;
+    const float width = (float)camera->width, height = (float)camera->height;
+    const float u = (1.0f / width - 1.0f) * camera->half_width, v = (1.0f - 1.0f / height) * camera->half_height;
+    c->corner = v3_along(v3_along(camera->forward, u, camera->right), v, camera->up);
+    c->across = v3_scale(camera->right, 2.0f / width * camera->half_width);
+    c->down = v3_scale(camera->up, -2.0f / height * camera->half_height);
+    c->low_light = sk_studio_ambient(c->stage, v3_scale(c->stage->up, -1.0f));
+    c->light_span = v3_sub(sk_studio_ambient(c->stage, c->stage->up), c->low_light);
+    c->sunlight = v3_scale(sk_studio_sunlight(c->stage), 0.42f);
+}
+
+/* lit() of white. */
+static vec3 view_light(const canvas *c, vec3 normal)
+{
+    const float h = 0.5f + 0.5f * v3_dot(normal, c->stage->up), sun = fmaxf(v3_dot(normal, c->stage->sun), 0.0f);
+    return v3_along(v3_along(c->low_light, h, c->light_span), sun, c->sunlight);
+}
+
+/* From the eye to a pixel at a depth of 1 m. */
+static vec3 view_way(const canvas *c, int x, int y)
+{
+    return v3_along(v3_along(c->corner, (float)y, c->down), (float)x, c->across);
 }
 
 /* The sky that water reflects, by the level components of a direction. */
 enum { sky_side = 96 };
 
-static void fill_sky(const sk_stage *stage, vec3 *sky)
+static void fill_sky(const sk_stage *stage, int threads, vec3 *sky)
 {
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < sky_side; ++j)
         for (int i = 0; i < sky_side; ++i) {
             const float a = 2.0f * ((float)i + 0.5f) / sky_side - 1.0f, b = 2.0f * ((float)j + 0.5f) / sky_side - 1.0f;
@@ -426,7 +430,7 @@ static void shade_water(const canvas *c, const water_view *w, int y)
         const float z = w->depth[i];
         if (!(z < INFINITY))
             continue;
-        const vec3 point = view_point(c->camera, x, y, z), way = v3_sub(point, c->camera->eye);
+        const vec3 unit = view_way(c, x, y), way = v3_scale(unit, z);
         const float distance = v3_length(way);
         const vec3 d = v3_scale(way, 1.0f / distance);
         if (distance > c->depth[i])
@@ -442,16 +446,17 @@ static void shade_water(const canvas *c, const water_view *w, int y)
                                                                                                                  : 0;
         vec3 normal = v3_scale(d, -1.0f);
         if (dx && dy) {
-            const vec3 a = v3_sub(view_point(c->camera, x + dx, y, w->depth[(size_t)((ptrdiff_t)i + dx)]), point);
-            const vec3 b = v3_sub(
-                view_point(c->camera, x, y + dy, w->depth[(size_t)((ptrdiff_t)i + dy * (ptrdiff_t)width)]), point);
+            const float side = w->depth[(size_t)((ptrdiff_t)i + dx)];
+            const float next = w->depth[(size_t)((ptrdiff_t)i + dy * (ptrdiff_t)width)];
+            const vec3 a = v3_along(v3_scale(unit, side - z), side * (float)dx, c->across);
+            const vec3 b = v3_along(v3_scale(unit, next - z), next * (float)dy, c->down);
             normal = v3_unit(v3_cross(a, b));
             if (v3_dot(normal, d) > 0.0f)
                 normal = v3_scale(normal, -1.0f);
         }
         const float facing = clampf(-v3_dot(d, normal), 0.0f, 1.0f), edge = 1.0f - facing;
         const float mirrored = 0.02f + 0.98f * edge * edge * edge * edge * edge;
-        const vec3 body = v3_mul(v3(0.10f, 0.42f, 0.55f), lit(c->stage, v3(1, 1, 1), normal));
+        const vec3 body = v3_mul(v3(0.10f, 0.42f, 0.55f), view_light(c, normal));
         vec3 color = v3_mix(body, sky_towards(c, v3_reflect(d, normal)), mirrored);
         c->depth[i] = distance;
         sk_image_blend(c->image, x, y, tone(c, color), c->has_points ? 0.55f : 0.82f);
@@ -509,9 +514,41 @@ static void place_water(const canvas *c, const sk_picture_particles *particles, 
     }
 }
 
-enum { coarse = 3 };
+enum { coarse = 4 };
 
-/* The background of every third pixel of every third row; those between are interpolated. */
+/* A row of the picture between two lines of samples. */
+static void set_coarse_row(const canvas *c, const vec3 *upper, const vec3 *lower, float part, int y)
+{
+    const int width = c->camera->width;
+    uint8_t *to = c->image->pixels + 3 * (size_t)y * (size_t)width;
+    vec3 before = v3_mix(upper[0], lower[0], part);
+    for (int i = 0, x = 0; x < width; ++i) {
+        const vec3 after = v3_mix(upper[i + 1], lower[i + 1], part);
+        const vec3 step = v3_scale(v3_sub(after, before), 1.0f / coarse);
+        for (int k = 0; k < coarse && x < width; ++k, ++x, to += 3) {
+            const vec3 color = v3_along(before, (float)k, step);
+            to[0] = sk_image_byte(color.x);
+            to[1] = sk_image_byte(color.y);
+            to[2] = sk_image_byte(color.z);
+        }
+        before = after;
+    }
+}
+
+/* Exact distances (m) of the floor, which hides the water below it. */
+static void find_floor(const canvas *c, int y)
+{
+    const float height = v3_dot(c->camera->eye, c->stage->up) - c->stage->floor_height;
+    const int width = c->camera->width;
+    float *depth = c->depth + (size_t)y * (size_t)width;
+    for (int x = 0; x < width; ++x) {
+        const vec3 way = view_way(c, x, y);
+        const float down = -v3_dot(way, c->stage->up);
+        depth[x] = down > 1e-6f && height > 0.0f ? height / down * v3_length(way) : INFINITY;
+    }
+}
+
+/* The background of every fourth pixel of every fourth row; those between are interpolated. */
 static void draw_coarse_background(const canvas *c, int first, int last, vec3 *rows)
 {
     const vec3 light = lit(c->stage, v3(1, 1, 1), c->stage->up);
@@ -528,26 +565,10 @@ static void draw_coarse_background(const canvas *c, int first, int last, vec3 *r
         filled = above + 1;
         if (y < first)
             continue;
-        const float part = (float)(y - above * coarse) / coarse;
-        const vec3 *upper = line[above & 1], *lower = line[(above + 1) & 1];
-        for (int x = 0; x < width; ++x) {
-            const int i = x / coarse, between = x % coarse;
-            vec3 color = v3_mix(upper[i], lower[i], part);
-            if (between)
-                color = v3_mix(color, v3_mix(upper[i + 1], lower[i + 1], part), (float)between / coarse);
-            sk_image_set(c->image, x, y, color);
-        }
+        set_coarse_row(c, line[above & 1], line[(above + 1) & 1], (float)(y - above * coarse) / coarse, y);
     }
-
-    /* Exact distances, which hide the water below the floor. */
-    const float height = v3_dot(c->camera->eye, c->stage->up) - c->stage->floor_height;
     for (int y = first; y < last; ++y)
-        for (int x = 0; x < width; ++x) {
-            const vec3 way = v3_sub(view_point(c->camera, x, y, 1.0f), c->camera->eye);
-            const float down = -v3_dot(way, c->stage->up);
-            c->depth[(size_t)y * (size_t)width + (size_t)x] =
-                down > 1e-6f && height > 0.0f ? height / down * v3_length(way) : INFINITY;
-        }
+        find_floor(c, y);
 }
 
 static void draw_preview(const canvas *c, water_view *w, float radius, int threads)
@@ -580,7 +601,7 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     sk_camera camera;
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
     canvas c = {.stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage)};
-    fill_tones(&c);
+    sk_tones_fill(&c.tones);
     c.sample_width = coarse * 2.0f * camera.half_height / (float)image->height;
     const size_t pixels = (size_t)image->width * (size_t)image->height;
     const float radius = 1.1f * (float)stage->spacing;
@@ -600,7 +621,8 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     if (!code && c.has_points)
         code = make_splats(&c, particles, options, error);
     if (!code) {
-        fill_sky(stage, c.sky);
+        fill_sky(stage, threads, c.sky);
+        begin_view(&c);
         place_water(&c, particles, options, radius, threads, &w);
         code = sort_by_depth(&w, threads, sorted, keys, error);
     }

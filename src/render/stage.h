@@ -61,6 +61,28 @@ vec3 sk_studio_solid_color(int solid);
 /* Linear light to display values, sRGB 0..1. */
 vec3 sk_studio_tone(vec3 light);
 
+/* The same from a table over the square root of light. */
+enum { sk_tone_count = 1024 };
+#define sk_tone_brightest 16.0f
+
+typedef struct sk_tones {
+    float values[sk_tone_count + 1];
+} sk_tones;
+
+void sk_tones_fill(sk_tones *tones);
+
+static inline float sk_tone_of(const sk_tones *tones, float light)
+{
+    const float at = sqrtf(clampf(light / sk_tone_brightest, 0.0f, 1.0f)) * sk_tone_count;
+    const int i = at < sk_tone_count - 1 ? (int)at : sk_tone_count - 1;
+    return mixf(tones->values[i], tones->values[i + 1], at - (float)i);
+}
+
+static inline vec3 sk_tone(const sk_tones *tones, vec3 light)
+{
+    return v3(sk_tone_of(tones, light.x), sk_tone_of(tones, light.y), sk_tone_of(tones, light.z));
+}
+
 /* Pose of an obstacle or body in a picture with these options. */
 void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *options, sk_pose *pose);
 /* World-space triangles of all obstacles and bodies; the caller frees *points with sk_release(NULL, ...) and *solid. */

@@ -44,9 +44,11 @@ vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
                          : v3_mix(colors->middle, colors->zenith, smoothstepf(0.35f, 1.0f, h));
     /* A large bank of bright cloud opposite the viewer gives broad reflections on wave faces. */
     float across = v3_dot(d, stage->side), away = -v3_dot(d, stage->front);
-    float cloud = smoothstepf(0.10f, 0.35f, h) * (1.0f - smoothstepf(0.45f, 0.75f, h)) *
-                  smoothstepf(-0.2f, 0.6f, away) * (0.65f + 0.35f * cosf(9.0f * across + 3.0f * h));
-    sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), colors->cloud * cloud);
+    if (h > 0.10f && h < 0.75f && away > -0.2f) {
+        float cloud = smoothstepf(0.10f, 0.35f, h) * (1.0f - smoothstepf(0.45f, 0.75f, h)) *
+                      smoothstepf(-0.2f, 0.6f, away) * (0.65f + 0.35f * cosf(9.0f * across + 3.0f * h));
+        sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), colors->cloud * cloud);
+    }
     float s = v3_dot(d, stage->sun);
     if (s > 0.0f) {
         /* Powers 24 and 296 by squares. */
@@ -117,6 +119,14 @@ vec3 sk_studio_tone(vec3 light)
         c[a] = mixf(c[a], smoothstepf(0.0f, 1.0f, c[a]), 0.30f); /* a little more contrast */
     }
     return v3(c[0], c[1], c[2]);
+}
+
+void sk_tones_fill(sk_tones *tones)
+{
+    for (int i = 0; i <= sk_tone_count; ++i) {
+        const float root = (float)i / sk_tone_count, light = root * root * sk_tone_brightest;
+        tones->values[i] = sk_studio_tone(v3(light, light, light)).x;
+    }
 }
 
 /* --- The container --- */

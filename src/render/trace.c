@@ -284,7 +284,7 @@ static void first_pass(const sk_tracer *t, vec3 *colors, float *depth)
             for (int x = tile % across * 16; x < tile % across * 16 + 16 && x < width; ++x) {
                 size_t pixel = (size_t)y * (size_t)width + (size_t)x;
                 vec3 direction = sk_camera_ray(&t->camera, (float)x + 0.5f, (float)y + 0.5f);
-                colors[pixel] = sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, &depth[pixel]));
+                colors[pixel] = sk_tone(t->tones, sk_trace_light(t, t->camera.eye, direction, &depth[pixel]));
             }
 }
 
@@ -310,7 +310,7 @@ static vec3 sample_pixel(sk_tracer *t, int x, int y, int k, float time)
     float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
     vec3 direction = sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
     t->time = time;
-    return sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, NULL));
+    return sk_tone(t->tones, sk_trace_light(t, t->camera.eye, direction, NULL));
 }
 
 /* Does the pixel change during the exposure? Drops that cross it are seen at its start or its end. */
@@ -410,6 +410,9 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
         return sk_fail(error, SELKIE_ERROR_INTERNAL, "picture: embree cannot be started (code %d)",
                        (int)rtcGetDeviceError(NULL));
     sk_camera_frame(stage, options->time, image->width, image->height, &t.camera);
+    sk_tones tones;
+    sk_tones_fill(&tones);
+    t.tones = &tones;
     t.speed_scale = sk_stage_speed_scale(stage, particles, options);
     t.near = 3e-5f * (float)stage->diagonal;
     t.contact = 1.2f * (float)stage->spacing;

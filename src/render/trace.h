@@ -31,6 +31,7 @@ typedef struct sk_tracer {
     float (*ball)[4];     /* centre and radius */
     float *ball_speed;    /* what is coloured; -1 - m = elastoplastic points of material m, as solids */
     float speed_scale;
+    const sk_tones *tones;
     selkie_picture_color color;
     float near;         /* m offset of a ray's start from the surface that it leaves */
     float contact;      /* m liquid this close to a solid touches it */

@@ -41,8 +41,8 @@ static int misses(const float box[2][3], vec3 from, vec3 direction, float end)
     for (int a = 0; a < 3; ++a) {
         const float inverse = 1.0f / (fabsf(way[a]) > 1e-12f ? way[a] : 1e-12f);
         const float one = (box[0][a] - origin[a]) * inverse, other = (box[1][a] - origin[a]) * inverse;
-        enter = fmaxf(enter, fminf(one, other));
-        leave = fminf(leave, fmaxf(one, other));
+        enter = largerf(enter, smallerf(one, other));
+        leave = smallerf(leave, largerf(one, other));
     }
     /* Room for rounding. */
     return enter > leave * 1.00001f + 1e-6f;
@@ -235,8 +235,11 @@ vec3 sk_transmittance(const sk_tracer *t, float distance)
 static vec3 shade_floor(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
 {
     vec3 light = v3_mul(sk_studio_floor_color(t->stage, hit->point, 0.0f), sk_floor_light(t, hit->point));
+    const float seen = sk_studio_haze(t->stage, travelled + hit->distance);
+    if (seen >= 1.0f)
+        return light; /* near ground is without haze */
     vec3 flat = v3_unit(v3_along(direction, -v3_dot(direction, t->stage->up), t->stage->up));
-    return v3_mix(sk_studio_sky(t->stage, flat), light, sk_studio_haze(t->stage, travelled + hit->distance));
+    return v3_mix(sk_studio_sky(t->stage, flat), light, seen);
 }
 
 /* Fraction of the sun at a point of a solid: none behind solids, tinted behind liquid. */

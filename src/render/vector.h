@@ -81,6 +81,17 @@ static inline float mixf(float a, float b, float t)
     return a + t * (b - a);
 }
 
+/* Of numbers, without the rules for others that fmaxf and fminf follow: a single instruction. */
+static inline float largerf(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+static inline float smallerf(float a, float b)
+{
+    return a < b ? a : b;
+}
+
 static inline float clampf(float x, float low, float high)
 {
     return x < low ? low : x > high ? high : x;
