@@ -198,6 +198,8 @@ static selkie_code fill(sk_cloud_field *f, filling *w, const sk_surface_particle
                         selkie_error *error)
 {
     sk_surface_grid *grid = &w->grid;
+    /* All particles count here, those deep inside too. */
+    grid->only_blocks = 1;
     SK_TRY(sk_surface_bin(grid, particles, error));
     SK_TRY(make_table(f, grid, error));
     w->marks = sk_allocate(NULL, grid->block_count + 1);
@@ -207,9 +209,7 @@ static selkie_code fill(sk_cloud_field *f, filling *w, const sk_surface_particle
     if (!w->marks || !w->wider || !w->velocity || !f->nodes)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "field of particles: no memory for %zu particles", particles->count);
 
-    /* All particles count here, those deep inside too. */
     const float(*velocity)[3] = (const float(*)[3])w->velocity;
-    memset(grid->deep, 0, grid->block_count * sizeof *grid->deep);
     memset(w->marks, 1, grid->block_count);
     sk_surface_sort_vectors(grid, particles->velocity, particles->velocity_stride, w->velocity);
     SK_TRY(

@@ -348,6 +348,16 @@ static void sort_by_cell(const sk_surface_grid *grid, const sk_surface_point *fr
     }
 }
 
+/* Without an order in the blocks. */
+static void skip_cells(const sk_surface_grid *grid)
+{
+    for (size_t block = 0; block < grid->block_count; ++block) {
+        const uint32_t count = (uint32_t)(grid->first[block + 1] - grid->first[block]);
+        for (int cell = 0; cell <= sk_sub_count; ++cell)
+            grid->sub_first[block][cell] = cell ? count : 0;
+    }
+}
+
 /* --- Cells inside --- */
 
 /* Bits of the neighbour block seen from this one; beyond the walls all cells count as occupied. */
@@ -423,6 +433,10 @@ static selkie_code bin_particles(binning *b, selkie_error *error)
     SK_TRY(wake_neighbours(b, error));
     SK_TRY(order_blocks(b, home, error));
     SK_TRY(sort_by_block(b, b->grid->points, error));
+    if (b->grid->only_blocks) {
+        skip_cells(b->grid);
+        return SELKIE_OK;
+    }
     sk_surface_point *by_block = b->grid->points;
     b->grid->points = b->points;
     b->points = by_block;

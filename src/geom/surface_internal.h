@@ -64,6 +64,7 @@ typedef struct sk_surface_grid {
     float cutoff;      /* voxels no liquid farther than this from every particle */
     float offset;      /* voxels the finished surface is moved outward, measured: see surface_field.c */
     int threads;
+    int only_blocks; /* particles are not sorted by cell: all of a block belong to its first one, none is inside */
 
     size_t block_count;
     int32_t (*coordinates)[3]; /* of the blocks, in ascending order of z, y, x */

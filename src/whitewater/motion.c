@@ -144,12 +144,12 @@ SK_VECTOR iw near_obstacles(const sk_foam_obstacles *o, const fw before[3], cons
     if (!iw_any(o->any_thin ? in | was_in : in))
         return near;
     const fw distance = least_distances(o, x, in);
-    near = distance < 1.001f * SK_FOAM_KEPT_CELLS;
+    near = distance < 1.001f * o->kept;
     if (o->any_thin) {
         fw square = fw_splat(0.0f);
         for (int a = 0; a < 3; ++a)
             square += (x[a] - before[a]) * (x[a] - before[a]);
-        const fw path = 1.001f * (fw_sqrt(square) * o->inverse + SK_FOAM_KEPT_CELLS);
+        const fw path = 1.001f * (fw_sqrt(square) * o->inverse + o->kept);
         near |= (distance < path) | (least_distances(o, before, was_in) < path);
     }
     return near;

@@ -7,8 +7,20 @@
 #include "base/status.h"
 #include "geom/shape.h"
 
-/* Cells: half a cell's diagonal, and the longest path of most substeps. */
-static const double half_diagonal = 0.8661, path_cells = 3.0, kept_cells = (double)SK_FOAM_KEPT_CELLS;
+/* Cells: half a cell's diagonal. Cells of the grid: the longest path of most substeps, and what is kept from a wall. */
+static const double half_diagonal = 0.8661, path_cells = 3.0, kept_cells = 0.02;
+
+/* Halves the cells: fewer particles then ask for exact distances. Those of moving obstacles are found in each step. */
+static void refine(sk_foam_obstacles *o)
+{
+    const double most = 1 << 26;
+    if (o->moving || 8.0 * o->cells[0] * o->cells[1] * o->cells[2] > most)
+        return;
+    for (int a = 0; a < 3; a++)
+        o->cells[a] *= 2;
+    o->cell_size *= 0.5;
+    o->finer = 2;
+}
 
 selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacles **obstacles, selkie_error *error)
 {
@@ -23,12 +35,17 @@ selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacle
     sk_foam_obstacles *o = sk_allocate_zeroed(NULL, sizeof *o);
     if (o) {
         o->cell_size = selkie_scene_cells(scene, o->cells);
-        o->inverse = (float)(1.0 / o->cell_size);
         memcpy(o->origin, scene->domain.origin, sizeof o->origin);
         o->defs = scene->obstacles;
         o->shapes = sk_allocate_zeroed(NULL, count * sizeof(sk_shape *));
         o->poses = sk_allocate_zeroed(NULL, count * sizeof *o->poses);
         o->thin = sk_allocate_zeroed(NULL, count);
+        o->finer = 1;
+        for (size_t n = 0; n < count; n++)
+            o->moving |= sk_obstacle_moves(&o->defs[n]);
+        refine(o);
+        o->inverse = (float)(1.0 / o->cell_size);
+        o->kept = (float)(kept_cells * o->finer);
         o->distances = sk_allocate(NULL, (size_t)o->cells[0] * (size_t)o->cells[1] * (size_t)o->cells[2]);
     }
     selkie_code code = SELKIE_OK;
@@ -39,8 +56,8 @@ selkie_code sk_foam_obstacles_create(const selkie_scene *scene, sk_foam_obstacle
         if (code)
             break;
         o->count++;
-        o->moving |= sk_obstacle_moves(&o->defs[n]);
-        o->thin[n] = sk_shape_is_sheet(o->shapes[n]) || sk_shape_thickness(o->shapes[n]) < path_cells * o->cell_size;
+        o->thin[n] =
+            sk_shape_is_sheet(o->shapes[n]) || sk_shape_thickness(o->shapes[n]) < path_cells * o->finer * o->cell_size;
         o->any_thin |= o->thin[n];
     }
     if (code) {
@@ -93,7 +110,7 @@ static int find_reach(const sk_foam_obstacles *o, int n, double margin, int from
 /* Distances that matter are kept, rounded down; others stay far. */
 static void add_distances(sk_foam_obstacles *o, int n, int threads)
 {
-    const double margin = half_diagonal + kept_cells + (o->thin[n] ? path_cells : 0.0);
+    const double margin = half_diagonal + o->finer * (kept_cells + (o->thin[n] ? path_cells : 0.0));
     int from[3], to[3];
     if (!find_reach(o, n, margin, from, to))
         return;
@@ -154,12 +171,12 @@ static float least_distance(const sk_foam_obstacles *o, const float x[3])
 
 int sk_foam_obstacles_risks(const sk_foam_obstacles *o, const float before[3], const float x[3])
 {
-    int risks = least_distance(o, x) < 1.001f * SK_FOAM_KEPT_CELLS ? SK_FOAM_MAY_BE_INSIDE : 0;
+    int risks = least_distance(o, x) < 1.001f * o->kept ? SK_FOAM_MAY_BE_INSIDE : 0;
     if (o->any_thin) {
         float square = 0.0f;
         for (int a = 0; a < 3; a++)
             square += (x[a] - before[a]) * (x[a] - before[a]);
-        const float path = 1.001f * (sqrtf(square) * o->inverse + SK_FOAM_KEPT_CELLS);
+        const float path = 1.001f * (sqrtf(square) * o->inverse + o->kept);
         if (least_distance(o, before) < path || least_distance(o, x) < path)
             risks |= SK_FOAM_MAY_CROSS;
     }
@@ -195,7 +212,8 @@ static void stop_path(const sk_foam_obstacles *o, const float before[3], float p
             continue;
         sk_pose_rotate(&o->poses[n], hit.normal, normal);
         for (int d = 0; d < 3; d++) {
-            world[1][d] = world[0][d] + hit.at * (world[1][d] - world[0][d]) + kept_cells * o->cell_size * normal[d];
+            world[1][d] =
+                world[0][d] + hit.at * (world[1][d] - world[0][d]) + kept_cells * o->finer * o->cell_size * normal[d];
             position[d] = (float)(world[1][d] - o->origin[d]);
         }
         stop_at(&o->poses[n], world[1], normal, velocity);
@@ -210,7 +228,8 @@ static int push_out(const sk_foam_obstacles *o, float position[3], float velocit
         double x[3], normal[3];
         for (int d = 0; d < 3; d++)
             x[d] = (double)position[d] + o->origin[d];
-        const double depth = kept_cells * o->cell_size - sk_obstacle_distance(o->shapes[n], &o->poses[n], x, normal);
+        const double depth =
+            kept_cells * o->finer * o->cell_size - sk_obstacle_distance(o->shapes[n], &o->poses[n], x, normal);
         if (!(depth > 0.0))
             continue;
         for (int d = 0; d < 3; d++)

@@ -15,14 +15,13 @@ enum { SK_FOAM_MAY_BE_INSIDE = 1, SK_FOAM_MAY_CROSS = 2 };
 /* Parts of a cell that distances are kept in, and that of cells without an obstacle near. */
 enum { SK_FOAM_DISTANCE_PARTS = 32, SK_FOAM_FAR = 255 };
 
-/* Distance (cells) that is kept from a wall. */
-#define SK_FOAM_KEPT_CELLS 0.02f
-
 typedef struct sk_foam_obstacles {
     const selkie_obstacle_def *defs;
     int count, moving, placed;
-    int cells[3];
+    int finer;                   /* cells along one of the grid's */
+    int cells[3];                /* of the distances: half those of the grid, or the same if obstacles move */
     double cell_size, origin[3]; /* m */
+    float kept;                  /* cells  distance that is kept from a wall */
     float inverse;               /* 1/m, of a cell */
     float low[3], high[3];       /* m, box around the cells with an obstacle near */
     struct sk_shape **shapes;    /* [count] */

@@ -228,9 +228,13 @@ static selkie_code add_new(const sk_foam_step *s, uint8_t *numbers, size_t *sums
         p->kind = p->kind == gone ? gone : sk_foam_kind(sk_cloud_field_at(s->field, &place)[0]);
     }
     size_t kept = w->count;
-    for (size_t i = w->count; i < total; ++i)
-        if (w->particles[i].kind != gone)
-            w->particles[kept++] = w->particles[i];
+    for (size_t i = w->count; i < total; ++i) {
+        if (w->particles[i].kind == gone)
+            continue;
+        if (kept < i)
+            w->particles[kept] = w->particles[i];
+        ++kept;
+    }
     w->count = kept;
     return SELKIE_OK;
 }
