@@ -75,11 +75,10 @@ sk_network *sk_network_create(const sk_network_def *def, uint64_t seed)
     if (!network)
         return NULL;
     network->def = *def;
-    size_t running;
-    const size_t count = network->parameter_count = place_layers(network, &running);
+    const size_t count = network->parameter_count = place_layers(network, &network->running_count);
     network->parameters = sk_allocate_zeroed(NULL, 4 * count * sizeof(float));
     network->decays = sk_allocate_zeroed(NULL, count);
-    network->running = sk_allocate_zeroed(NULL, (running + 1) * sizeof(float));
+    network->running = sk_allocate_zeroed(NULL, (network->running_count + 1) * sizeof(float));
     if (!network->parameters || !network->decays || !network->running) {
         sk_network_destroy(network);
         return NULL;
@@ -102,6 +101,25 @@ void sk_network_destroy(sk_network *network)
     sk_release(NULL, network->decays);
     sk_release(NULL, network->running);
     sk_release(NULL, network);
+}
+
+/* Parameters, slopes and both moments are one array. */
+size_t sk_network_state_count(const sk_network *network)
+{
+    return 4 * network->parameter_count + network->running_count;
+}
+
+void sk_network_get_state(const sk_network *network, float *state)
+{
+    memcpy(state, network->parameters, 4 * network->parameter_count * sizeof *state);
+    memcpy(state + 4 * network->parameter_count, network->running, network->running_count * sizeof *state);
+}
+
+void sk_network_set_state(sk_network *network, const float *state, int64_t updates)
+{
+    memcpy(network->parameters, state, 4 * network->parameter_count * sizeof *state);
+    memcpy(network->running, state + 4 * network->parameter_count, network->running_count * sizeof *state);
+    network->updates = updates;
 }
 
 /* --- Use --- */

@@ -36,7 +36,8 @@ typedef struct sk_network {
     size_t parameter_count;
     float *parameters, *slopes, *first, *second; /* [parameter_count] the last two: moments of the optimiser */
     uint8_t *decays;                             /* [parameter_count] 1 for weights */
-    float *running;
+    float *running;                              /* [running_count] */
+    size_t running_count;
     int64_t updates;
     struct sk_network_tape *tape; /* values of the last batch; NULL until the first one */
 } sk_network;
@@ -61,6 +62,11 @@ selkie_code sk_network_train(sk_network *network, const float *inputs, int count
 void sk_network_backward(sk_network *network, const float *output_slopes, float *input_slopes, int threads);
 /* A step of AdamW along the slopes. */
 void sk_network_update(sk_network *network, float rate, float decay, int threads);
+
+/* The state of a training, for going on with it: so many floats, and the number of updates. */
+size_t sk_network_state_count(const sk_network *network);
+void sk_network_get_state(const sk_network *network, float *state);
+void sk_network_set_state(sk_network *network, const float *state, int64_t updates);
 
 /* Rate of the one-cycle schedule (Smith and Topin 2019): up over 30 % of the steps, down as a cosine. */
 double sk_one_cycle(double largest, int64_t step, int64_t steps);

@@ -11,8 +11,8 @@
 sk_splash_recipe sk_splash_default_recipe(int paper)
 {
     if (paper)
-        return (sk_splash_recipe){1, 3000, 3000, 5000, 0, 1e-4, 0.1, 0.1, 1, 1, 0};
-    return (sk_splash_recipe){0, 1500, 900, 1200, 32, 2e-3, 0.02, 0.1, 1, 1, 0};
+        return (sk_splash_recipe){1, 3000, 3000, 5000, 0, 1e-4, 0.1, 0.1, 1, 1, 0, NULL};
+    return (sk_splash_recipe){0, 1500, 900, 1200, 32, 2e-3, 0.02, 0.1, 1, 1, 0, NULL};
 }
 
 /* --- Samples --- */
@@ -123,6 +123,8 @@ typedef struct trainer {
     sk_splash_model *model;
     sk_network *network;
     float *inputs, *outputs, *slopes;
+    float *state;                           /* of the network, for the keeper */
+    const sk_splash_keeper *keeper;         /* NULL = none */
     const sample_list *positive, *negative; /* negative NULL: splashes only */
     int mean_only;                          /* normal: the variance stays as it is */
 } trainer;
@@ -134,13 +136,16 @@ static selkie_code open_trainer(trainer *t, selkie_error *error)
     t->inputs = sk_allocate(NULL, rows * inputs * sizeof(float));
     t->outputs = sk_allocate(NULL, 2 * rows * outputs * sizeof(float));
     t->slopes = t->outputs ? t->outputs + rows * outputs : NULL;
-    return t->inputs && t->outputs ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "training: no memory for a batch");
+    t->state = sk_allocate(NULL, sk_network_state_count(t->network) * sizeof(float));
+    return t->inputs && t->outputs && t->state ? SELKIE_OK
+                                               : sk_fail(error, SELKIE_ERROR_MEMORY, "training: no memory for a batch");
 }
 
 static void close_trainer(trainer *t)
 {
     sk_release(NULL, t->inputs);
     sk_release(NULL, t->outputs);
+    sk_release(NULL, t->state);
 }
 
 /* Sample number n of a batch, drawn by the seed. Half of a classifier's samples are splashes. */
@@ -201,13 +206,30 @@ static selkie_code train_step(trainer *t, int step, int steps, double *loss, sel
     return SELKIE_OK;
 }
 
+/* Goes on where an earlier training was interrupted. Returns the steps that are done. */
+static int go_on(trainer *t, const char *name, int steps)
+{
+    const size_t count = sk_network_state_count(t->network);
+    const int done = t->keeper ? t->keeper->load(t->keeper->context, name, t->state, count) : 0;
+    if (done <= 0 || done > steps)
+        return 0;
+    sk_network_set_state(t->network, t->state, done);
+    return done;
+}
+
+static selkie_code keep_state(trainer *t, const char *name, int step, selkie_error *error)
+{
+    sk_network_get_state(t->network, t->state);
+    return t->keeper->save(t->keeper->context, name, step, t->state, sk_network_state_count(t->network), error);
+}
+
 static selkie_code train_network(trainer *t, const char *name, int steps, sk_splash_watch watch, void *context,
                                  selkie_error *error)
 {
-    enum { EVERY = 20 };
+    enum { EVERY = SK_SPLASH_WATCHED, KEPT_EVERY = 10 * EVERY }; /* steps */
     double sum = 0.0;
     selkie_code code = open_trainer(t, error);
-    for (int step = 0; !code && step < steps; step++) {
+    for (int step = code ? steps : go_on(t, name, steps); !code && step < steps; step++) {
         double loss;
         t->mean_only = t->model->law == SK_SPLASH_NORMAL && !t->negative && step < steps / 2;
         code = train_step(t, step, steps, &loss, error);
@@ -215,6 +237,8 @@ static selkie_code train_network(trainer *t, const char *name, int steps, sk_spl
         if ((step + 1) % EVERY == 0 && watch && !code)
             watch(context, name, step + 1, steps, sum / EVERY);
         sum = (step + 1) % EVERY == 0 ? 0.0 : sum;
+        if (!code && t->keeper && ((step + 1) % KEPT_EVERY == 0 || step + 1 == steps))
+            code = keep_state(t, name, step + 1, error);
     }
     close_trainer(t);
     return code;
@@ -321,6 +345,7 @@ static selkie_code train_both(const sk_splash_data *data, const sk_splash_recipe
     if (!model->classifier || !model->modifier)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "training: no memory for the networks");
     trainer t = {.data = data, .recipe = recipe, .model = model, .positive = &lists[1], .negative = &lists[0]};
+    t.keeper = recipe->keeper;
     t.network = model->classifier;
     SK_TRY(train_network(&t, "classifier", recipe->classifier_steps, watch, context, error));
     t.network = model->modifier;

@@ -30,6 +30,15 @@ static inline sk_splash_split sk_splash_split_of(int32_t run)
     return run % 5 == 4 ? SK_SPLIT_HELD_OUT : run % 10 == 2 ? SK_SPLIT_VALIDATION : SK_SPLIT_TRAIN;
 }
 
+/* Keeps the state of a training, so that one that was interrupted goes on with the same bits. */
+typedef struct sk_splash_keeper {
+    void *context;
+    /* The state of a network (sk_network_state_count floats) after so many steps. load returns the steps, 0 = none. */
+    selkie_code (*save)(void *context, const char *network, int step, const float *state, size_t count,
+                        selkie_error *error);
+    int (*load)(void *context, const char *network, float *state, size_t count);
+} sk_splash_keeper;
+
 typedef struct sk_splash_recipe {
     int paper; /* networks and losses of Um et al. 2018 */
     int classifier_steps, modifier_steps, batch;
@@ -37,7 +46,8 @@ typedef struct sk_splash_recipe {
     double rate, decay, dropout;
     uint64_t seed;
     int threads;
-    int64_t samples; /* of the training runs that are used; 0 = all */
+    int64_t samples;                /* of the training runs that are used; 0 = all */
+    const sk_splash_keeper *keeper; /* NULL = none */
 } sk_splash_recipe;
 
 sk_splash_recipe sk_splash_default_recipe(int paper);
@@ -49,7 +59,8 @@ typedef struct sk_splash_score {
     double predicted, decisions; /* splashes over those in the data: sum of p; candidates with p > 1/2 if balanced */
 } sk_splash_score;
 
-/* Losses while it learns: called every few steps with the means since the last call. */
+/* Losses while it learns: called after so many steps with the means since the last call. */
+enum { SK_SPLASH_WATCHED = 20 };
 typedef void (*sk_splash_watch)(void *context, const char *network, int step, int steps, double loss);
 
 selkie_code sk_splash_train(const sk_splash_data *data, const sk_splash_recipe *recipe, sk_splash_watch watch,

@@ -28,6 +28,28 @@ head -n 1 model_1/report.csv | grep -q '^split,auc,log_loss,prior_log_loss,calib
     good "report.csv has its columns" || bad "report.csv: $(head -n 1 model_1/report.csv)"
 grep -q '^held_out,0\.[5-9]' model_1/report.csv && good "the held-out run has a score" || bad "no held_out row"
 
+# A training that is interrupted goes on with the same weights; one of another recipe does not.
+"$selkie" splash train samples --steps 4000 --batch 100 --out whole_training -q -j 2
+"$selkie" splash train samples --steps 4000 --batch 100 --out cut_training -q -j 2 &
+pid=$!
+for wait in $(seq 200); do
+    [ -e cut_training/training_classifier.safetensors ] && break
+    sleep 0.05
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+[ -e cut_training/training_classifier.safetensors ] && [ ! -e cut_training/model.safetensors ] &&
+    good "a training is interrupted" || bad "a training was not interrupted"
+mkdir other_training
+cp cut_training/training_* other_training
+"$selkie" splash train samples --steps 4000 --batch 100 --out cut_training -j 2 >again.txt
+grep -q 'classifier: goes on after step' again.txt && good "it goes on" || bad "it begins anew"
+cmp -s whole_training/model.safetensors cut_training/model.safetensors && cmp -s whole_training/curves.csv cut_training/curves.csv &&
+    good "with the same weights and curves" || bad "a training that goes on differs"
+[ -z "$(ls cut_training | grep training_)" ] && good "no states are left" || bad "states are left"
+"$selkie" splash train samples --steps 30 --batch 200 --out other_training -j 2 >again.txt
+grep -q 'goes on' again.txt && bad "a state of another recipe is used" || good "a state of another recipe is not used"
+
 # Droplets of a run, by thresholds, with an obstacle in it.
 cat >dam.json <<'JSON'
 {

@@ -1,8 +1,9 @@
-/* The model of splashes over step lengths: as many droplets of a dam break at half and at twice the default step. */
+/* The model of splashes over step lengths and thresholds: as many droplets of a dam break at half and at twice the
+ * default step, and fewer with every higher threshold. */
 #include "physics.h"
 
 /* A dam that breaks over shallow water, steps of so many cells. */
-static void dam(test_scene *t, double cfl, uint64_t seed)
+static void dam(test_scene *t, double cfl, double threshold, uint64_t seed)
 {
     tank(t, 2, 0.8, 0.8, 0, 0.01);
     t->scene.time.cfl = cfl;
@@ -12,16 +13,17 @@ static void dam(test_scene *t, double cfl, uint64_t seed)
     t->scene.volume = SELKIE_VOLUME_IDP;
     t->scene.splashes = "default";
     t->scene.splash.rate = 10.0; /* enough to count */
+    t->scene.splash.threshold = threshold;
     add_liquid(t, box_shape(0, 0, 0, 0.2, 0.4, 1));
     add_liquid(t, box_shape(0, 0, 0, 0.8, 0.06, 1));
 }
 
 /* Its droplets; -1 if a step fails. The worlds of a test run side by side on one thread each: cmocka must not end the
  * test inside. */
-static int64_t droplets(double cfl, uint64_t seed)
+static int64_t droplets(double cfl, double threshold, uint64_t seed)
 {
     test_scene t;
-    dam(&t, cfl, seed);
+    dam(&t, cfl, threshold, seed);
     selkie_world *world = NULL;
     selkie_world_options options;
     selkie_error error = {0};
@@ -51,11 +53,11 @@ static void counts_over_steps(void **state)
     int64_t made[3 * LONG_SEEDS];
     double sums[3] = {0.0};
     test_scene t;
-    dam(&t, cfl[0], 1);
+    dam(&t, cfl[0], 0.0, 1);
     selkie_world_destroy(make_world(&t)); /* skips the test where the backend refuses the scene */
 #pragma omp parallel for schedule(dynamic)
     for (int n = 0; n < 3 * seeds; n++)
-        made[n] = droplets(cfl[n % 3], 1 + (uint64_t)n / 3);
+        made[n] = droplets(cfl[n % 3], 0.0, 1 + (uint64_t)n / 3);
     for (int n = 0; n < 3 * seeds; n++) {
         assert_true(made[n] >= 0);
         sums[n % 3] += (double)made[n];
@@ -67,9 +69,43 @@ static void counts_over_steps(void **state)
     at_most("dam with splashes", "change at twice the step", fabs(sums[2] / sums[0] - 1.0), bound);
 }
 
+/* Droplets change the flow, so that the number of one run may rise with the threshold by chance: it deviates by 12 %
+ * from seed to seed. Of the same frames it falls with every threshold (tests/cli/splash.sh). The mean over the seeds
+ * falls: the bound of a rise is two deviations of the ratio of two means. The short form has thresholds that halve the
+ * number. */
+static void counts_over_thresholds(void **state)
+{
+    (void)state;
+    static const double thresholds[] = {0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95}, few[] = {0.8, 0.9, 0.95};
+    enum { MOST = sizeof thresholds / sizeof *thresholds, FEW = sizeof few / sizeof *few, SEEDS = 24 };
+    const int count = is_long ? MOST : FEW, seeds = is_long ? SEEDS : 3;
+    const double *all = is_long ? thresholds : few, deviation = 0.12 * sqrt(2.0 / seeds);
+    int64_t made[MOST * SEEDS];
+    double means[MOST] = {0.0};
+    test_scene t;
+    dam(&t, 2.0, 0.0, 1);
+    selkie_world_destroy(make_world(&t)); /* skips the test where the backend refuses the scene */
+#pragma omp parallel for schedule(dynamic)
+    for (int n = 0; n < count * seeds; n++)
+        made[n] = droplets(2.0, all[n % count], 1 + (uint64_t)(n / count));
+    for (int n = 0; n < count * seeds; n++) {
+        assert_true(made[n] >= 0);
+        means[n % count] += (double)made[n] / seeds;
+    }
+    for (int k = 0; k < count; k++) {
+        char measure[64];
+        snprintf(measure, sizeof measure, "droplets above %g, mean over %d seeds", all[k], seeds);
+        note("dam with splashes", measure, means[k]);
+        if (k)
+            at_most("dam with splashes", "of those above the threshold before", means[k] / means[k - 1],
+                    is_long ? 1.0 + 2.0 * deviation : 1.0);
+    }
+    at_most("dam with splashes", "of all, above the last", means[count - 1] / means[0], is_long ? 0.2 : 0.5);
+}
+
 int main(int count, char **words)
 {
     is_long = count > 1 && strcmp(words[1], "long") == 0;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(counts_over_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(counts_over_steps), cmocka_unit_test(counts_over_thresholds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

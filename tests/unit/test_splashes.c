@@ -287,6 +287,72 @@ static void one_a_cell_and_duration(void **state)
     assert_true(made[1] < 1.5 * (double)made[0]); /* cells that become free join later */
 }
 
+/* With a rate that marks every candidate: look-ahead leaves out those that would end in liquid or a solid, and the
+ * others are as many as without it. */
+static void look_ahead_reverts(void **state)
+{
+    (void)state;
+    dam d;
+    struct sk_splash_counts counts[2];
+    for (int ahead = 0; ahead < 2; ahead++) {
+        dam_scene(&d);
+        d.scene.splash.rate = 0.0;
+        selkie_world *world = new_world(&d.scene, 2);
+        run_to(world, 0.4);                    /* the same flow for both */
+        selkie_scene *scene = world->relative; /* that of the phases */
+        selkie_error error = {0};
+        scene->splash.rate = 1e9;
+        scene->splash.look_ahead = ahead;
+        assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+        counts[ahead] = ((const sk_splashes *)sk_step_state(&world->step, &sk_method_splashes))->counts;
+        selkie_world_destroy(world);
+    }
+    print_message("%lld made without look-ahead; with it %lld, %lld reverted\n", (long long)counts[0].made,
+                  (long long)counts[1].made, (long long)counts[1].reverted);
+    assert_true(counts[1].reverted > counts[0].reverted && counts[1].made > 0);
+    assert_int_equal(counts[0].made + counts[0].reverted, counts[1].made + counts[1].reverted);
+}
+
+/* Eq. 7 of the paper as an option, and droplets beside unilateral incompressibility and a floating body: they are made,
+ * none is lost, and threads do not show. */
+static void other_kinds_of_runs(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        dam d;
+        selkie_body_def body;
+        dam_scene(&d);
+        d.scene.splash.rate = 20.0;
+        if (kind == 0)
+            d.scene.splash.sampling = SELKIE_SPLASH_EXPECTATION;
+        if (kind == 1) {
+            d.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+            d.scene.volume = SELKIE_VOLUME_NONE;
+        }
+        if (kind == 2) {
+            selkie_body_defaults(&body);
+            selkie_shape_defaults(&body.shape, SELKIE_SHAPE_BOX);
+            for (int k = 0; k < 2; k++) {
+                body.shape.min[k] = k ? 0.12 : 0.6;
+                body.shape.max[k] = k ? 0.2 : 0.7;
+            }
+            body.density = 500.0;
+            d.scene.bodies = &body;
+            d.scene.body_count = 1;
+        }
+        selkie_world *one = new_world(&d.scene, 1), *three = new_world(&d.scene, 3);
+        const int64_t count = selkie_world_particle_count(one);
+        run_to(one, 0.5);
+        run_to(three, 0.5);
+        same_particles(one, three);
+        print_message("kind %d: %lld made\n", kind, (long long)selkie_world_statistics(one)->splashes_made);
+        assert_true(selkie_world_statistics(one)->splashes_made > 5);
+        assert_int_equal(selkie_world_particle_count(one), count);
+        selkie_world_destroy(one);
+        selkie_world_destroy(three);
+    }
+}
+
 /* Water that flows through joined sides: droplets pass these as well. */
 static void joined_sides(void **state)
 {
@@ -647,6 +713,8 @@ int main(void)
                                        cmocka_unit_test(small_droplets_and_solids),
                                        cmocka_unit_test(small_droplets_and_air),
                                        cmocka_unit_test(small_droplets_and_bits),
+                                       cmocka_unit_test(look_ahead_reverts),
+                                       cmocka_unit_test(other_kinds_of_runs),
                                        cmocka_unit_test(looked_at),
                                        cmocka_unit_test(warns_of_flows)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/timer.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
@@ -129,6 +130,111 @@ static selkie_code write_curves(const curves *c, const char *folder, selkie_erro
     return code;
 }
 
+/* --- A training that goes on --- */
+
+/* Files OUT/training_NETWORK.safetensors hold the networks while they learn. They belong to one recipe and one set of
+ * samples, and go when the model is there. */
+typedef struct kept_training {
+    const char *folder;
+    curves *curves;
+    char recipe[SK_TENSOR_TEXT];
+} kept_training;
+
+static char *kept_path(const kept_training *kept, const char *network)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/training_%s.safetensors", kept->folder, network) > 0 ? path : NULL;
+}
+
+/* Says which training it is: the recipe, and a sum over the samples. */
+static void name_training(const sk_splash_recipe *r, const sk_splash_data *data, char text[SK_TENSOR_TEXT])
+{
+    uint64_t sum = (uint64_t)data->count;
+    const int64_t stride = data->count / 4096 + 1;
+    for (int64_t n = 0; n < data->count; n += stride)
+        for (int f = 0; f < data->feature_count; f++) {
+            uint32_t bits;
+            memcpy(&bits, &data->features[n * data->feature_count + f], sizeof bits);
+            sum = sk_hash64(sum ^ bits);
+        }
+    snprintf(text, SK_TENSOR_TEXT, "%d %d %d %d %d %.9g %.9g %.9g %llu %lld %016llx", r->paper, r->classifier_steps,
+             r->modifier_steps, r->batch, r->width, r->rate, r->decay, r->dropout, (unsigned long long)r->seed,
+             (long long)r->samples, (unsigned long long)sum);
+}
+
+static selkie_code save_training(void *context, const char *network, int step, const float *state, size_t count,
+                                 selkie_error *error)
+{
+    const kept_training *kept = context;
+    const int which = strcmp(network, "modifier") == 0;
+    const size_t points = kept->curves->count[which];
+    sk_tensors *tensors = calloc(1, sizeof *tensors);
+    char *path = kept_path(kept, network), *bytes = NULL;
+    float *losses = malloc((points + 1) * sizeof *losses);
+    size_t size;
+    selkie_code code = tensors && path && losses ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "out of memory");
+    if (!code) {
+        for (size_t n = 0; n < points; n++)
+            losses[n] = (float)kept->curves->loss[which][n];
+        sk_tensors_add_text(tensors, "recipe", "%s", kept->recipe);
+        sk_tensors_add_text(tensors, "step", "%d", step);
+        sk_tensors_add(tensors, "state", SK_TENSOR_F32, state, (int64_t)count, 0);
+        sk_tensors_add(tensors, "losses", SK_TENSOR_F32, losses, (int64_t)points, 0);
+        code = sk_tensors_encode(tensors, &bytes, &size, error);
+    }
+    if (!code)
+        code = sk_file_write(path, bytes, size, error);
+    sk_release(NULL, bytes);
+    free(losses);
+    free(path);
+    free(tensors);
+    return code;
+}
+
+/* A file that is not of this training, or broken, is none: the network begins anew. */
+static int load_training(void *context, const char *network, float *state, size_t count)
+{
+    kept_training *kept = context;
+    const int which = strcmp(network, "modifier") == 0;
+    sk_tensors *tensors = calloc(1, sizeof *tensors);
+    char *path = kept_path(kept, network);
+    selkie_error ignored = {0};
+    int step = 0;
+    if (tensors && path && sk_file_exists(path) && !sk_tensors_read(path, tensors, &ignored)) {
+        const sk_tensor *kept_state = sk_tensors_find(tensors, "state"), *losses = sk_tensors_find(tensors, "losses");
+        const char *recipe = sk_tensors_text(tensors, "recipe"), *steps = sk_tensors_text(tensors, "step");
+        if (recipe && steps && !strcmp(recipe, kept->recipe) && kept_state && kept_state->type == SK_TENSOR_F32 &&
+            kept_state->values == (int64_t)count && losses && losses->type == SK_TENSOR_F32 &&
+            losses->values <= CURVE_POINTS) {
+            curves *c = kept->curves;
+            step = atoi(steps);
+            memcpy(state, kept_state->data, count * sizeof *state);
+            c->count[which] = (size_t)losses->values;
+            for (size_t n = 0; n < c->count[which]; n++) {
+                c->step[which][n] = SK_SPLASH_WATCHED * (double)(n + 1);
+                c->loss[which][n] = ((const float *)losses->data)[n];
+            }
+            if (!c->quiet)
+                printf("%s: goes on after step %d\n", network, step);
+        }
+        sk_tensors_free(tensors);
+    }
+    free(path);
+    free(tensors);
+    return step;
+}
+
+static void end_training(const kept_training *kept)
+{
+    static const char *const networks[2] = {"classifier", "modifier"};
+    for (int n = 0; n < 2; n++) {
+        char *path = kept_path(kept, networks[n]);
+        if (path)
+            remove(path);
+        free(path);
+    }
+}
+
 /* --- Report --- */
 
 static const char *const split_names[SK_SPLIT_COUNT + 1] = {"train", "validation", "held_out", "all"};
@@ -224,8 +330,13 @@ int splash_train_model(const char *folder, const char *out, const sk_splash_reci
         c->quiet = quiet;
     if (!result)
         result = sk_folder_make(out, &error);
+    kept_training kept = {.folder = out, .curves = c};
+    const sk_splash_keeper keeper = {&kept, save_training, load_training};
+    sk_splash_recipe going_on = *recipe;
+    going_on.keeper = &keeper;
+    name_training(recipe, &file.data, kept.recipe);
     if (!result)
-        result = sk_splash_train(&file.data, recipe, watch, c, &model, &error);
+        result = sk_splash_train(&file.data, &going_on, watch, c, &model, &error);
     const double seconds = (sk_wall_ms() - start) / 1000.0;
     for (int s = 0; s < SK_SPLIT_COUNT && !result; s++)
         result = sk_splash_judge(&file.data, &model, (sk_splash_split)s, recipe->threads, &scores[s], &error);
@@ -239,6 +350,8 @@ int splash_train_model(const char *folder, const char *out, const sk_splash_reci
         result = write_curves(c, out, &error);
     if (!result)
         result = write_model(&model, out, made_by, &error);
+    if (!result)
+        end_training(&kept);
     if (!result && !quiet) {
         const sk_splash_score *held = &scores[SK_SPLIT_HELD_OUT];
         printf("%s/model.safetensors: trained in %.1f s on %lld samples\n"

@@ -81,7 +81,7 @@ selkie_code sk_splash_add_pairs(const sk_step *step, sk_splashes *s, uint32_t pa
 {
     static const float no_outputs[6]; /* mean 0, scale 1: the spread of all changes */
     const int pairs = step->scene->splash.pairs, up = step->up_axis, across = up == 0 ? 1 : 0;
-    const int axes[3] = {across, up, 3 - across - up}; /* of the model, in the scene */
+    const int axes[3] = {across, up, 3 - across - up};                      /* of the model, in the scene */
     const uint64_t draw = 0x9a1e0000u + 1536u * (uint64_t)step->step_count; /* 3 for each of at most 500 pairs */
     SK_TRY(sk_reserve(step->memory, (void **)&s->pairs, &s->pair_capacity, s->pair_count + (size_t)pairs,
                       sizeof *s->pairs, "splashes", error));
@@ -186,8 +186,8 @@ size_t sk_splash_list_pieces(const sk_step *step, sk_splash_piece *pieces)
             for (int second = 0; second < 2; second++) {
                 const float sign = second ? -1.0f : 1.0f;
                 sk_splash_piece *piece = &pieces[count++];
-                *piece = (sk_splash_piece){
-                    .age = ages[p], .id = s->pairs[n].id + (uint32_t)second, .particle = droplet->id};
+                *piece =
+                    (sk_splash_piece){.age = ages[p], .id = s->pairs[n].id + (uint32_t)second, .particle = droplet->id};
                 for (int d = 0; d < 3; d++) {
                     piece->position[d] = droplet->position[d] + sign * s->pairs[n].offset[d];
                     piece->velocity[d] = droplet->velocity[d] + sign * s->pairs[n].velocity[d];
