@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-DEFINITION = re.compile(r"^SK_KERNEL(?:_BODY)?\s+([^;{}#]*?)\{", re.MULTILINE)
+DEFINITION = re.compile(r"^SK_KERNEL(?:_BODY|_CALLED)?\s+([^;{}#]*?)\{", re.MULTILINE)
 PASTED = re.compile(r"\b(SK_DIM|SK_REAL_)\((\w+)\)")
 ENDINGS = {"SK_DIM": ("_2d", "_3d"), "SK_REAL_": ("float", "double", "lanes")}  # what the macros append
 NAME = re.compile(r"(\w+)\s*\(")

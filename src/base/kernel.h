@@ -14,4 +14,11 @@
 #define SK_KERNEL static inline __attribute__((always_inline, unused))
 #endif
 
+/* Long ones: they are called. */
+#ifdef __CUDACC__
+#define SK_KERNEL_CALLED static __host__ __device__ __noinline__
+#else
+#define SK_KERNEL_CALLED static __attribute__((unused))
+#endif
+
 #endif

@@ -30,6 +30,7 @@ extern "C" {
 #include "methods/sph/solve.h"
 #include "methods/step.h"
 }
+#include "geom/parts_kernels.h"
 #include "methods/flip/advect_kernels.h"
 #include "methods/force_kernels.h"
 #include "methods/sph/friction_plain.h"
@@ -203,7 +204,7 @@ typedef struct sk_cuda_data {
     sk_cuda_results results;
 } sk_cuda_data;
 
-/* The primitives of a shape. */
+/* The primitives and meshes of a shape. */
 typedef struct sk_cuda_shape {
     int count;
     const sk_shape_part *parts;
@@ -297,6 +298,7 @@ typedef struct sk_cuda_solids {
     uint64_t *bins;               /* device */
     sk_cuda_shape *shapes;        /* device: of obstacles, sources and drains */
     sk_cuda_shape *source_shapes; /* host's copy: of sources and drains */
+    int has_thin;                 /* an obstacle may have walls that the grid does not resolve: grid/barriers.h */
 } sk_cuda_solids;
 
 struct sk_cuda {

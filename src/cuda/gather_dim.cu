@@ -330,7 +330,7 @@ static __global__ void __launch_bounds__(CELLS)
 }
 #endif
 
-void SK_DIM(sk_cuda_launch_gather)(sk_cuda *cuda, const sk_step *host)
+static void launch_gather(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
@@ -348,7 +348,13 @@ void SK_DIM(sk_cuda_launch_gather)(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, gather_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants);
 }
 
-void SK_DIM(sk_cuda_launch_weigh)(sk_cuda *cuda, const sk_step *host)
+void SK_DIM(sk_cuda_launch_gather)(sk_cuda *cuda, const sk_step *host)
+{
+    launch_gather(cuda, host);
+    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_DENSITY, 0);
+}
+
+static void launch_weigh(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
@@ -361,6 +367,12 @@ void SK_DIM(sk_cuda_launch_weigh)(sk_cuda *cuda, const sk_step *host)
 #endif
     (void)host;
     SK_LAUNCH_SIMPLE(cuda, weigh_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants);
+}
+
+void SK_DIM(sk_cuda_launch_weigh)(sk_cuda *cuda, const sk_step *host)
+{
+    launch_weigh(cuda, host);
+    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_DENSITY, 0);
 }
 
 selkie_code SK_DIM(sk_cuda_to_grid)(sk_step *step, selkie_error *error)

@@ -16,6 +16,8 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
+#include "cuda/solids_parts.h"
+#include "grid/barriers_plain.h"
 
 /* --- classification --- */
 
@@ -406,8 +408,17 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
+/* The normal of a wall that the samples do not resolve: sk_barriers_normal. */
+static __host__ __device__ __noinline__ void normal_of_thin(const sk_solids *solids, const sk_grid *grid, int block,
+                                                            int cell, int d, float normal[3])
+{
+    const sk_plain_cell place = {block, cell};
+    nearest_normal(solids, grid, place, d, normal);
+}
+
 /* Velocities behind solids other than free-slip walls of the domain: into scratch, then back. The velocity that the
  * particles take carries its change along. */
+template <bool THIN>
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     constrain(const sk_step *step, sk_cuda_data *data, int of_end, int back)
 {
@@ -425,7 +436,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *field = grid->fields[first + d], *scratch = data->scratch[d];
             if (!back) {
-                scratch[at] = constrained_velocity(step, first, cell, d, nullptr);
+                scratch[at] = constrained_velocity(step, first, cell, d, THIN ? normal_of_thin : nullptr);
                 continue;
             }
             if (with_change)
@@ -454,7 +465,10 @@ static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
                       layer, back);
     const int fields = !has_holding_walls(host) ? 0 : flip_has_end(host) ? 2 : 1;
     for (int n = 0; n < 2 * fields; n++)
-        SK_LAUNCH(cuda, constrain, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, n / 2, n % 2);
+        if (cuda->solids.has_thin)
+            SK_LAUNCH(cuda, constrain<true>, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, n / 2, n % 2);
+        else
+            SK_LAUNCH(cuda, constrain<false>, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, n / 2, n % 2);
 }
 
 selkie_code SK_DIM(sk_cuda_extrapolate)(sk_step *step, selkie_error *error)

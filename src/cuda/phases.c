@@ -7,7 +7,6 @@
 
 #if SELKIE_HAVE_CUDA
 
-#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -63,50 +62,25 @@ sk_phase_function sk_cuda_phase(const char *method, const char *phase, int dimen
     return NULL;
 }
 
-/* What a shape has that kernels cannot ask for; NULL = nothing. Walls thinner than two cells need tests of their own
- * (grid/barriers.h). */
-static const char *missing_in_shape(const selkie_shape *shape, int dimension, double thinnest)
+/* Does a shape have a member that kernels cannot ask for? */
+static int has_other_members(const selkie_shape *shape)
 {
-    double thickness = INFINITY, length2 = 0.0;
-    for (int c = 0; c < shape->child_count; c++) {
-        const char *part = missing_in_shape(&shape->children[c], dimension, thinnest);
-        if (part)
-            return part;
-    }
-    switch (shape->kind) {
-    case SELKIE_SHAPE_BOX:
-        for (int d = 0; d < dimension; d++)
-            thickness = fmin(thickness, shape->max[d] - shape->min[d]);
-        break;
-    case SELKIE_SHAPE_CYLINDER:
-        for (int d = 0; d < 3; d++)
-            length2 += (shape->to[d] - shape->from[d]) * (shape->to[d] - shape->from[d]);
-        thickness = fmin(2.0 * shape->radius, sqrt(length2));
-        break;
-    case SELKIE_SHAPE_SPHERE:
-        thickness = 2.0 * shape->radius;
-        break;
-    case SELKIE_SHAPE_HALF_SPACE:
-    case SELKIE_SHAPE_UNION:
-        break;
-    default:
-        return "shapes that are not made of boxes, spheres, cylinders and half spaces";
-    }
-    return thickness < thinnest ? "obstacles thinner than two cells" : NULL;
+    int other = shape->kind == SELKIE_SHAPE_WAVE || shape->kind == SELKIE_SHAPE_HEIGHTFIELD;
+    for (int c = 0; c < shape->child_count; c++)
+        other |= has_other_members(&shape->children[c]);
+    return other;
 }
 
 static const char *missing_shape(const selkie_scene *scene)
 {
-    int cells[3];
-    const double thinnest = 2.0 * selkie_scene_cells(scene, cells);
-    const char *part = NULL;
-    for (int o = 0; !part && o < scene->obstacle_count; o++)
-        part = missing_in_shape(&scene->obstacles[o].shape, scene->domain.dimension, thinnest);
-    for (int s = 0; !part && s < scene->source_count; s++)
-        part = missing_in_shape(&scene->sources[s].shape, scene->domain.dimension, 0.0);
-    for (int s = 0; !part && s < scene->drain_count; s++)
-        part = missing_in_shape(&scene->drains[s].shape, scene->domain.dimension, 0.0);
-    return part;
+    int other = 0;
+    for (int o = 0; o < scene->obstacle_count; o++)
+        other |= has_other_members(&scene->obstacles[o].shape);
+    for (int s = 0; s < scene->source_count; s++)
+        other |= has_other_members(&scene->sources[s].shape);
+    for (int s = 0; s < scene->drain_count; s++)
+        other |= has_other_members(&scene->drains[s].shape);
+    return other ? "obstacles, sources or drains shaped as waves and height fields" : NULL;
 }
 
 /* Blocks that touch must differ in colour for the solver's smoother, unless a block touches itself. */

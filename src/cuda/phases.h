@@ -68,7 +68,9 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_sort_ahead_##dim(sk_step *step, selkie_error *error);                                          \
     /* Launches of the transfer to the grid and of the density. */                                                     \
     void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \
-    void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);
+    void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);                                        \
+    /* The density of cells beside thin walls: replaced by what they see, or less what they do not. */                 \
+    void sk_cuda_launch_split_##dim(struct sk_cuda *cuda, int field, int hidden);
 
 selkie_code sk_cuda_particle_forces(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_sources(sk_step *step, selkie_error *error);

@@ -12,7 +12,7 @@ extern "C" {
 #include "methods/sources/sources.h"
 }
 
-enum { MOST_PARTS = 64 }; /* primitives of a shape */
+enum { MOST_PARTS = 64 }; /* primitives and meshes of a shape */
 
 /* An array of the solids: the host's, the device's, and bytes of a slot. */
 typedef struct solid_array {
@@ -21,7 +21,7 @@ typedef struct solid_array {
     size_t bytes;
 } solid_array;
 
-enum { SOLID_ARRAYS = 17 };
+enum { SOLID_ARRAYS = 18 };
 
 static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arrays[SOLID_ARRAYS])
 {
@@ -44,6 +44,7 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
         {(void **)&there->closed, here->closed, cells},
         {(void **)&there->barriers, here->barriers, cells},
         {(void **)&there->plain, here->plain, 1},
+        {(void **)&there->split, here->split, 1},
     };
     int count = 0;
     for (int a = 0; a < SOLID_ARRAYS; a++) {
@@ -151,6 +152,59 @@ static void list_moving(sk_cuda *cuda, const sk_step *step)
             list_box(cuda, &step->grid, solids->inlets[i].low, solids->inlets[i].high);
 }
 
+/* An array of the host on the device. */
+static selkie_code send_array(sk_cuda *cuda, void *address, const void *from, size_t bytes, selkie_error *error)
+{
+    SK_TRY(sk_cuda_take(cuda, address, bytes, 0, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(*(void **)address, from, bytes, cudaMemcpyHostToDevice, cuda->stream),
+                "a copy of a mesh", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of a mesh", error);
+    return SELKIE_OK;
+}
+
+/* The tree of a mesh and its samples, in its own frame: the device has the host's. */
+static selkie_code send_mesh(sk_cuda *cuda, sk_mesh_solid *mesh, selkie_error *error)
+{
+    sk_mesh_tree tree = *mesh->tree;
+    const size_t corners = tree.piece_count * (size_t)tree.dimension;
+    SK_TRY(send_array(cuda, &tree.corners, mesh->tree->corners, corners * sizeof *tree.corners, error));
+    SK_TRY(send_array(cuda, &tree.nodes, mesh->tree->nodes, tree.node_count * sizeof *tree.nodes, error));
+    SK_TRY(send_array(cuda, &tree.dipoles, mesh->tree->dipoles, tree.node_count * sizeof *tree.dipoles, error));
+    SK_TRY(send_array(cuda, &mesh->tree, &tree, sizeof tree, error));
+    if (!mesh->samples)
+        return SELKIE_OK;
+    const sk_mesh_samples *from = mesh->samples;
+    sk_mesh_samples samples = *from;
+    size_t blocks = 1, lattice = 1;
+    for (int d = 0; d < 3; d++) {
+        blocks *= (size_t)from->blocks[d];
+        lattice *= (size_t)from->blocks[d] + 1;
+    }
+    const size_t values = (size_t)from->sampled * SK_SAMPLES_BLOCK;
+    SK_TRY(send_array(cuda, &samples.centers, from->centers, blocks * sizeof(float), error));
+    SK_TRY(send_array(cuda, &samples.corners, from->corners, lattice * sizeof(float), error));
+    SK_TRY(send_array(cuda, &samples.samples_of, from->samples_of, blocks * sizeof(int32_t), error));
+    SK_TRY(send_array(cuda, &samples.samples, from->samples, values * sizeof(float), error));
+    return send_array(cuda, &mesh->samples, &samples, sizeof samples, error);
+}
+
+/* The parts of a shape, with addresses of the device. */
+static selkie_code take_parts(sk_cuda *cuda, const sk_shape *shape, sk_shape_part *parts, int *count,
+                              selkie_error *error)
+{
+    *count = sk_shape_parts(shape, parts, MOST_PARTS);
+    if (!*count)
+        return sk_fail(
+            error, SELKIE_ERROR_INPUT,
+            "backend: \"cuda\" cannot run a shape that is not made of boxes, spheres, cylinders, half spaces "
+            "and meshes (at most %d) yet; use \"tuned\"",
+            MOST_PARTS);
+    for (int n = 0; n < *count; n++)
+        if (parts[n].kind == SK_PART_MESH)
+            SK_TRY(send_mesh(cuda, &parts[n].mesh, error));
+    return SELKIE_OK;
+}
+
 /* The primitives of all shapes: of obstacles, sources and drains. */
 static selkie_code take_shapes(sk_cuda *cuda, const sk_step *step, selkie_error *error)
 {
@@ -164,14 +218,9 @@ static selkie_code take_shapes(sk_cuda *cuda, const sk_step *step, selkie_error 
         code = sk_cuda_take(cuda, &there, ((size_t)count * MOST_PARTS + 1) * sizeof *there, 1, error);
     for (int n = 0; code == SELKIE_OK && n < count; n++) {
         const sk_shape *shape = n < obstacles ? step->solids.obstacles[n].shape : sources->sources[n - obstacles].shape;
-        shapes[n].count = sk_shape_parts(shape, parts + n * MOST_PARTS, MOST_PARTS);
+        code = take_parts(cuda, shape, parts + n * MOST_PARTS, &shapes[n].count, error);
         shapes[n].parts = there + n * MOST_PARTS;
-        if (!shapes[n].count)
-            code =
-                sk_fail(error, SELKIE_ERROR_INPUT,
-                        "backend: \"cuda\" cannot run a shape that is not made of boxes, spheres, cylinders and half "
-                        "spaces (at most %d) yet; use \"tuned\"",
-                        MOST_PARTS);
+        cuda->solids.has_thin |= n < obstacles && !step->solids.obstacles[n].is_thick;
     }
     if (code == SELKIE_OK)
         code = sk_cuda_take(cuda, &cuda->solids.shapes, ((size_t)count + 1) * sizeof *shapes, 1, error);

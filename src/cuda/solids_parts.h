@@ -11,10 +11,9 @@ SK_KERNEL const sk_cuda_shape *shape_on_device(const sk_obstacle *obstacle)
     return (const sk_cuda_shape *)(const void *)obstacle->shape;
 }
 
-/* Primitives are exact at any distance: the radius of SK_SWEEP_WITHIN does not matter. */
-#define SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal)                                                                  \
-    sk_parts_distance(shape_on_device(obstacle)->parts, shape_on_device(obstacle)->count, x, normal)
-#define SK_SWEEP_WITHIN(obstacle, x, radius, normal) SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal)
+#define SK_SWEEP_WITHIN(obstacle, x, radius, normal)                                                                   \
+    sk_parts_distance(shape_on_device(obstacle)->parts, shape_on_device(obstacle)->count, x, radius, normal)
+#define SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal) SK_SWEEP_WITHIN(obstacle, x, -1.0, normal)
 #define SK_SWEEP_HIT(obstacle, a, b, hit)                                                                              \
     sk_parts_first_hit(shape_on_device(obstacle)->parts, shape_on_device(obstacle)->count, a, b, hit)
 #define SK_SWEEP_PATH sweep_once

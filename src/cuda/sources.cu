@@ -33,7 +33,7 @@ SK_DEVICE int is_in_shape(const region *in, const sk_particle *particle)
 {
     const double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
     return !(particle->flags & SK_PARTICLE_DEAD) && is_in_bounds(in, particle->position) &&
-           sk_parts_distance(in->shape.parts, in->shape.count, x, nullptr) < 0.0;
+           sk_parts_distance(in->shape.parts, in->shape.count, x, -1.0, nullptr) < 0.0;
 }
 
 /* --- kernels --- */

@@ -438,8 +438,10 @@ static __global__ void stop_at_walls(const sk_step *step)
 static void launch_predict(sk_cuda *cuda, const sk_step *host)
 {
     SK_LAUNCH_SIMPLE(cuda, stop_at_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step);
-    if (sk_step_has_pressure(host))
-        launch_weights(cuda, host, 1);
+    if (!sk_step_has_pressure(host))
+        return;
+    launch_weights(cuda, host, 1);
+    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_PREDICTED, 1);
 }
 
 selkie_code SK_DIM(sk_cuda_uic_predict)(sk_step *step, selkie_error *error)

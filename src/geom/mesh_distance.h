@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include "base/memory.h"
+#include "geom/mesh_kernels.h"
 
 typedef struct sk_mesh_distance sk_mesh_distance;
 
@@ -37,9 +38,8 @@ double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], 
  * of a. Returns 1 if the segment comes from outside (the front of the piece), -1 from inside, 0 if there is none. */
 int sk_mesh_distance_first_hit(const sk_mesh_distance *mesh, const double a[3], const double b[3], double *at,
                                double normal[3]);
-/* Distance to the nearest piece if it is at most `radius`, else INFINITY. It is negative behind the piece. `normal`
- * (may be NULL) then points outwards. Faster than sk_mesh_distance_signed; for meshes whose pieces face outwards. */
-double sk_mesh_distance_within(const sk_mesh_distance *mesh, const double x[3], double radius, double normal[3]);
+/* What queries read, for kernels. */
+const sk_mesh_tree *sk_mesh_distance_tree(const sk_mesh_distance *mesh);
 
 int sk_mesh_distance_closed(const sk_mesh_distance *mesh);
 void sk_mesh_distance_bounds(const sk_mesh_distance *mesh, double low[3], double high[3]);

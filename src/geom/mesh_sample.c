@@ -20,24 +20,16 @@
 #include "base/status.h"
 
 enum {
-    block_cells = 8,
-    block_corners = 9,
-    block_samples = 9 * 9 * 9,
+    block_cells = SK_SAMPLES_CELLS,
+    block_corners = SK_SAMPLES_CORNERS,
+    block_samples = SK_SAMPLES_BLOCK,
     band_cells = 3, /* cells around the surface in which distances are interpolated from samples */
 };
 
 struct sk_mesh_sample {
     const sk_mesh_distance *mesh;
     sk_memory *memory;
-    double cell;    /* m  */
-    double low[3];  /* m  */
-    double high[3]; /* m  */
-    int64_t blocks[3];
-    float *centers;      /* m  [blocks] signed distance at the middle of a block */
-    float *corners;      /* m  [blocks + 1 along each axis] */
-    int32_t *samples_of; /*    [blocks] index of its samples, -1 if it has none */
-    float *samples;      /* m  [sampled blocks][9][9][9], x first */
-    int64_t sampled;
+    sk_mesh_samples grid;
 };
 
 /* --- Sampling a lattice --- */
@@ -148,11 +140,11 @@ static void sample_odd(block_sampling *block, int i, int j, int k)
 
 static void sample_block(sk_mesh_sample *sample, int64_t index, float *values)
 {
-    const int64_t at[3] = {index % sample->blocks[0], index / sample->blocks[0] % sample->blocks[1],
-                           index / (sample->blocks[0] * sample->blocks[1])};
-    block_sampling block = {.mesh = sample->mesh, .cell = sample->cell, .values = values};
+    const int64_t at[3] = {index % sample->grid.blocks[0], index / sample->grid.blocks[0] % sample->grid.blocks[1],
+                           index / (sample->grid.blocks[0] * sample->grid.blocks[1])};
+    block_sampling block = {.mesh = sample->mesh, .cell = sample->grid.cell, .values = values};
     for (int i = 0; i < 3; i++)
-        block.origin[i] = sample->low[i] + sample->cell * (double)(at[i] * block_cells);
+        block.origin[i] = sample->grid.low[i] + sample->grid.cell * (double)(at[i] * block_cells);
     sample_even(&block);
     for (int k = 0; k < block_corners; k++)
         for (int j = 0; j < block_corners; j++)
@@ -173,58 +165,59 @@ static selkie_code no_memory(const char *name, double sample_size, double bytes,
 
 static selkie_code lay_out(sk_mesh_sample *sample, const char *name, selkie_error *error)
 {
-    double low[3], high[3], block_size = sample->cell * block_cells, total = 1.0, corners = 1.0;
+    double low[3], high[3], block_size = sample->grid.cell * block_cells, total = 1.0, corners = 1.0;
     sk_mesh_distance_bounds(sample->mesh, low, high);
     for (int i = 0; i < 3; i++) {
-        double margin = (band_cells + 1) * sample->cell;
+        double margin = (band_cells + 1) * sample->grid.cell;
         double count = ceil((high[i] - low[i] + 2.0 * margin) / block_size);
         total *= count;
         corners *= count + 1.0;
         if (!(total < (double)INT32_MAX)) {
             double bytes = (high[0] - low[0] + block_size) * (high[1] - low[1] + block_size) *
                            (high[2] - low[2] + block_size) / (block_size * block_size * block_size) * 12.0;
-            return no_memory(name, sample->cell, bytes, error);
+            return no_memory(name, sample->grid.cell, bytes, error);
         }
-        sample->blocks[i] = (int64_t)count;
+        sample->grid.blocks[i] = (int64_t)count;
         double spare = 0.5 * (count * block_size - (high[i] - low[i]));
-        sample->low[i] = low[i] - spare;
-        sample->high[i] = sample->low[i] + count * block_size;
+        sample->grid.low[i] = low[i] - spare;
+        sample->grid.high[i] = sample->grid.low[i] + count * block_size;
     }
-    sample->centers = sk_allocate(sample->memory, (size_t)total * sizeof *sample->centers);
-    sample->samples_of = sk_allocate(sample->memory, (size_t)total * sizeof *sample->samples_of);
-    sample->corners = sk_allocate(sample->memory, (size_t)corners * sizeof *sample->corners);
-    if (!sample->centers || !sample->samples_of || !sample->corners)
-        return no_memory(name, sample->cell, 8.0 * total + 4.0 * corners, error);
+    sample->grid.centers = sk_allocate(sample->memory, (size_t)total * sizeof *sample->grid.centers);
+    sample->grid.samples_of = sk_allocate(sample->memory, (size_t)total * sizeof *sample->grid.samples_of);
+    sample->grid.corners = sk_allocate(sample->memory, (size_t)corners * sizeof *sample->grid.corners);
+    if (!sample->grid.centers || !sample->grid.samples_of || !sample->grid.corners)
+        return no_memory(name, sample->grid.cell, 8.0 * total + 4.0 * corners, error);
     return SELKIE_OK;
 }
 
 static selkie_code fill(sk_mesh_sample *sample, const char *name, selkie_error *error)
 {
     /* Coarse: the middles and corners of the blocks. */
-    double block_size = sample->cell * block_cells;
+    double block_size = sample->grid.cell * block_cells;
     lattice centers = {.step = block_size}, corners = {.step = block_size};
     for (int i = 0; i < 3; i++) {
-        centers.origin[i] = sample->low[i] + 0.5 * block_size;
-        centers.count[i] = sample->blocks[i];
-        corners.origin[i] = sample->low[i];
-        corners.count[i] = sample->blocks[i] + 1;
+        centers.origin[i] = sample->grid.low[i] + 0.5 * block_size;
+        centers.count[i] = sample->grid.blocks[i];
+        corners.origin[i] = sample->grid.low[i];
+        corners.count[i] = sample->grid.blocks[i] + 1;
     }
-    sample_lattice(sample->mesh, &centers, sample->centers);
-    sample_lattice(sample->mesh, &corners, sample->corners);
+    sample_lattice(sample->mesh, &centers, sample->grid.centers);
+    sample_lattice(sample->mesh, &corners, sample->grid.corners);
 
     /* Fine: where the band reaches into a block. Half a block's diagonal is 0.8660 of its size. */
-    int64_t block_count = sample->blocks[0] * sample->blocks[1] * sample->blocks[2];
-    double reach = 0.86603 * block_size + band_cells * sample->cell;
+    int64_t block_count = sample->grid.blocks[0] * sample->grid.blocks[1] * sample->grid.blocks[2];
+    double reach = 0.86603 * block_size + band_cells * sample->grid.cell;
     for (int64_t block = 0; block < block_count; block++)
-        sample->samples_of[block] = fabs((double)sample->centers[block]) <= reach ? (int32_t)sample->sampled++ : -1;
-    size_t bytes = (size_t)sample->sampled * block_samples * sizeof *sample->samples;
-    sample->samples = sk_allocate(sample->memory, bytes);
-    if (!sample->samples)
-        return no_memory(name, sample->cell, (double)bytes, error);
+        sample->grid.samples_of[block] =
+            fabs((double)sample->grid.centers[block]) <= reach ? (int32_t)sample->grid.sampled++ : -1;
+    size_t bytes = (size_t)sample->grid.sampled * block_samples * sizeof *sample->grid.samples;
+    sample->grid.samples = sk_allocate(sample->memory, bytes);
+    if (!sample->grid.samples)
+        return no_memory(name, sample->grid.cell, (double)bytes, error);
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t block = 0; block < block_count; block++)
-        if (sample->samples_of[block] >= 0)
-            sample_block(sample, block, sample->samples + (int64_t)sample->samples_of[block] * block_samples);
+        if (sample->grid.samples_of[block] >= 0)
+            sample_block(sample, block, sample->grid.samples + (int64_t)sample->grid.samples_of[block] * block_samples);
     return SELKIE_OK;
 }
 
@@ -240,7 +233,7 @@ selkie_code sk_mesh_sample_create(const sk_mesh_distance *mesh, double sample_si
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to sample its distance", name);
     sample->mesh = mesh;
     sample->memory = memory;
-    sample->cell = sample_size;
+    sample->grid.cell = sample_size;
     selkie_code code = lay_out(sample, name, error);
     if (code == SELKIE_OK)
         code = fill(sample, name, error);
@@ -256,137 +249,21 @@ void sk_mesh_sample_destroy(sk_mesh_sample *sample)
 {
     if (!sample)
         return;
-    sk_release(sample->memory, sample->centers);
-    sk_release(sample->memory, sample->corners);
-    sk_release(sample->memory, sample->samples_of);
-    sk_release(sample->memory, sample->samples);
+    sk_release(sample->memory, sample->grid.centers);
+    sk_release(sample->memory, sample->grid.corners);
+    sk_release(sample->memory, sample->grid.samples_of);
+    sk_release(sample->memory, sample->grid.samples);
     sk_release(sample->memory, sample);
 }
 
 /* --- Asking --- */
 
-/* Trilinear interpolation in the cell whose lowest corner is values[0]; `gradient` (may be NULL) per step. */
-static double interpolate(const float *values, int64_t stride_y, int64_t stride_z, const double t[3],
-                          double gradient[3])
-{
-    double v[2][2][2]; /* [z][y][x] */
-    for (int z = 0; z < 2; z++)
-        for (int y = 0; y < 2; y++)
-            for (int x = 0; x < 2; x++)
-                v[z][y][x] = (double)values[z * stride_z + y * stride_y + x];
-    double along_x[2][2], along_y[2], slope_x[2][2];
-    for (int z = 0; z < 2; z++) {
-        for (int y = 0; y < 2; y++) {
-            slope_x[z][y] = v[z][y][1] - v[z][y][0];
-            along_x[z][y] = v[z][y][0] + t[0] * slope_x[z][y];
-        }
-        along_y[z] = along_x[z][0] + t[1] * (along_x[z][1] - along_x[z][0]);
-    }
-    if (gradient) {
-        double lower = slope_x[0][0] + t[1] * (slope_x[0][1] - slope_x[0][0]);
-        double upper = slope_x[1][0] + t[1] * (slope_x[1][1] - slope_x[1][0]);
-        gradient[0] = lower + t[2] * (upper - lower);
-        lower = along_x[0][1] - along_x[0][0];
-        upper = along_x[1][1] - along_x[1][0];
-        gradient[1] = lower + t[2] * (upper - lower);
-        gradient[2] = along_y[1] - along_y[0];
-    }
-    return along_y[0] + t[2] * (along_y[1] - along_y[0]);
-}
-
-/* Far from the surface: the distance is 1-Lipschitz, so each stored value nearby gives a lower bound. The largest one
- * is returned. */
-static double far_distance(const sk_mesh_sample *sample, const int64_t at[3], const double t[3], double gradient[3])
-{
-    int64_t row = sample->blocks[0] + 1, slab = row * (sample->blocks[1] + 1);
-    const float *corner = sample->corners + at[0] + row * at[1] + slab * at[2];
-    if (gradient)
-        interpolate(corner, row, slab, t, gradient);
-    double block_size = sample->cell * block_cells;
-    float center = sample->centers[at[0] + sample->blocks[0] * (at[1] + sample->blocks[1] * at[2])];
-    double away = 0.0;
-    for (int i = 0; i < 3; i++)
-        away += (t[i] - 0.5) * (t[i] - 0.5);
-    double best = fabs((double)center) - block_size * sqrt(away);
-    for (int c = 0; c < 8; c++) {
-        int offset[3] = {c & 1, c >> 1 & 1, c >> 2};
-        away = 0.0;
-        for (int i = 0; i < 3; i++)
-            away += (t[i] - offset[i]) * (t[i] - offset[i]);
-        double value = fabs((double)corner[offset[0] + row * offset[1] + slab * offset[2]]);
-        best = fmax(best, value - block_size * sqrt(away));
-    }
-    /* No surface crosses this block: its centre has the sign. */
-    return signbit(center) ? -best : best;
-}
-
-static double distance_within(const sk_mesh_sample *sample, const double x[3], double gradient[3])
-{
-    int64_t at[3];
-    double t[3]; /* in the block, 0 to 1 */
-    for (int i = 0; i < 3; i++) {
-        double position = (x[i] - sample->low[i]) / (sample->cell * block_cells);
-        double whole = fmin(fmax(floor(position), 0.0), (double)(sample->blocks[i] - 1));
-        at[i] = (int64_t)whole;
-        t[i] = fmin(fmax(position - whole, 0.0), 1.0);
-    }
-    int32_t index = sample->samples_of[at[0] + sample->blocks[0] * (at[1] + sample->blocks[1] * at[2])];
-    if (index < 0)
-        return far_distance(sample, at, t, gradient);
-    int64_t cell[3];
-    for (int i = 0; i < 3; i++) {
-        double position = t[i] * block_cells;
-        cell[i] = (int64_t)fmin(floor(position), block_cells - 1);
-        t[i] = position - (double)cell[i];
-    }
-    const float *values = sample->samples + (int64_t)index * block_samples + cell[0] +
-                          block_corners * (cell[1] + block_corners * cell[2]);
-    return interpolate(values, block_corners, block_corners * block_corners, t, gradient);
-}
-
-double sk_mesh_sample_cell(const sk_mesh_sample *sample)
-{
-    return sample->cell;
-}
-
 double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], double normal[3])
 {
-    double inner[3], beyond[3], gradient[3] = {0.0, 0.0, 0.0}, squared = 0.0;
-    for (int i = 0; i < 3; i++) {
-        inner[i] = fmin(fmax(x[i], sample->low[i]), sample->high[i]);
-        beyond[i] = x[i] - inner[i];
-        squared += beyond[i] * beyond[i];
-    }
+    return sk_samples_distance(&sample->grid, sk_mesh_distance_tree(sample->mesh), x, normal);
+}
 
-    /* Distance at the nearest point of the box. */
-    double distance = distance_within(sample, inner, normal ? gradient : NULL);
-    double slope =
-        normal ? sqrt(gradient[0] * gradient[0] + gradient[1] * gradient[1] + gradient[2] * gradient[2]) : 1.0;
-    if (normal) {
-        /* On a ridge of the distance the interpolated slope may vanish. */
-        if (!(slope > 0.0)) {
-            sk_mesh_distance_signed(sample->mesh, inner, gradient);
-            slope = 1.0;
-        }
-        for (int i = 0; i < 3; i++)
-            normal[i] = gradient[i] / slope;
-    }
-
-    if (squared > 0.0) {
-        /* Outside the box, which is convex and holds the mesh: the segments from the point to the box and from there to
-         * the mesh meet at 90 degrees or more. Pythagoras then gives a lower bound. */
-        distance = fmax(distance, 0.0);
-        if (normal) {
-            double length = 0.0;
-            for (int i = 0; i < 3; i++) {
-                normal[i] = beyond[i] + distance * normal[i];
-                length += normal[i] * normal[i];
-            }
-            length = sqrt(length);
-            for (int i = 0; i < 3; i++)
-                normal[i] = length > 0.0 ? normal[i] / length : i == 1;
-        }
-        distance = sqrt(squared + distance * distance);
-    }
-    return distance;
+const sk_mesh_samples *sk_mesh_sample_grid(const sk_mesh_sample *sample)
+{
+    return &sample->grid;
 }

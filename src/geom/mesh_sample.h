@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "geom/mesh_distance.h"
+#include "geom/mesh_sample_kernels.h"
 
 typedef struct sk_mesh_sample sk_mesh_sample;
 
@@ -16,9 +17,9 @@ typedef struct sk_mesh_sample sk_mesh_sample;
 selkie_code sk_mesh_sample_create(const sk_mesh_distance *mesh, double sample_size, const char *name, sk_memory *memory,
                                   sk_mesh_sample **sample, selkie_error *error);
 void sk_mesh_sample_destroy(sk_mesh_sample *sample);
-/* m  spacing of the samples */
-double sk_mesh_sample_cell(const sk_mesh_sample *sample);
 /* `normal` may be NULL; it is the direction of the interpolated gradient. */
 double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], double normal[3]);
+/* What queries read, for kernels. */
+const sk_mesh_samples *sk_mesh_sample_grid(const sk_mesh_sample *sample);
 
 #endif

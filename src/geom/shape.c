@@ -448,16 +448,18 @@ static double wave_distance(const sk_shape *shape, const double x[3], double nor
     return copysign(hypot(along - nearest, rise), above);
 }
 
-/* A sheet has two outer sides: where the sign of its distance says inside, it is turned round. */
+sk_mesh_solid sk_shape_mesh_solid(const sk_shape *shape)
+{
+    const sk_mesh_solid solid = {.tree = sk_mesh_distance_tree(shape->mesh),
+                                 .samples = shape->sample ? sk_mesh_sample_grid(shape->sample) : NULL,
+                                 .sheet = shape->sheet};
+    return solid;
+}
+
 static double mesh_distance(const sk_shape *shape, const double x[3], double normal[3])
 {
-    const double distance = shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
-                                          : sk_mesh_distance_signed(shape->mesh, x, normal);
-    if (!shape->sheet || distance >= 0.0)
-        return distance;
-    for (int i = 0; normal && i < 3; i++)
-        normal[i] = -normal[i];
-    return -distance;
+    const sk_mesh_solid solid = sk_shape_mesh_solid(shape);
+    return sk_mesh_solid_distance(&solid, x, normal);
 }
 
 static double distance_in_plane(const sk_shape *shape, const double x[3], double normal[3])
@@ -534,7 +536,7 @@ int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most)
     if (shape->kind == SELKIE_SHAPE_UNION || most < 1)
         return found;
 
-    /* A primitive. */
+    /* A primitive or a mesh. */
     sk_shape_part part = {.dimension = shape->dimension, .radius = shape->radius, .half_length = shape->half_length};
     if (shape->kind == SELKIE_SHAPE_BOX)
         part.kind = SK_PART_BOX;
@@ -544,8 +546,12 @@ int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most)
         part.kind = SK_PART_CYLINDER;
     else if (shape->kind == SELKIE_SHAPE_HALF_SPACE)
         part.kind = SK_PART_HALF_SPACE;
+    else if (shape->kind == SELKIE_SHAPE_MESH)
+        part.kind = SK_PART_MESH;
     else
         return 0;
+    if (part.kind == SK_PART_MESH)
+        part.mesh = sk_shape_mesh_solid(shape);
     memcpy(part.center, shape->center, sizeof part.center);
     memcpy(part.half, shape->half, sizeof part.half);
     memcpy(part.axis, shape->axis, sizeof part.axis);

@@ -43,15 +43,10 @@ static int hit_union(const sk_shape *shape, const double a[3], const double b[3]
     return found && sk_shape_distance_within(shape, a, 0.0, NULL) >= 0.0;
 }
 
-static int hit_mesh(const sk_shape *shape, const double a[3], const double b[3], sk_surface_hit *hit)
-{
-    const int front = sk_mesh_distance_first_hit(shape->mesh, a, b, &hit->at, hit->normal);
-    return shape->sheet ? front != 0 : front > 0;
-}
-
 int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double to[3], sk_surface_hit *hit)
 {
     double a[3] = {from[0], from[1], 0.0}, b[3] = {to[0], to[1], 0.0}, offset[3], way[3];
+    sk_mesh_solid solid;
 
     /* The path, and its start relative to the centre; z is 0 in 2D. */
     if (shape->dimension == 3) {
@@ -74,7 +69,8 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
     case SELKIE_SHAPE_HALF_SPACE:
         return sk_hit_plane(shape->axis, offset, way, hit);
     case SELKIE_SHAPE_MESH:
-        return hit_mesh(shape, a, b, hit);
+        solid = sk_shape_mesh_solid(shape);
+        return sk_mesh_solid_first_hit(&solid, a, b, hit);
     case SELKIE_SHAPE_UNION:
         return hit_union(shape, a, b, hit);
     case SELKIE_SHAPE_POLYGON: /* meshes by now */
@@ -88,34 +84,13 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
     return advance_to_surface(shape, a, way, hit);
 }
 
-/* The samples decide beyond the radius. Their sign may be wrong at walls thinner than two samples: what is not clearly
- * inside counts as outside. */
-static double mesh_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3])
-{
-    double sampled = INFINITY, clearly = 0.0;
-    if (shape->sample) {
-        clearly = 2.0 * sk_mesh_sample_cell(shape->sample);
-        sampled = sk_mesh_sample_distance(shape->sample, x, normal);
-        if (fabs(sampled) > radius + clearly)
-            return shape->sheet ? fabs(sampled) : sampled;
-    }
-    double found = sk_mesh_distance_within(shape->mesh, x, radius, normal);
-    if (found <= radius) {
-        for (int i = 0; shape->sheet && found < 0.0 && normal && i < 3; i++)
-            normal[i] = -normal[i];
-        return shape->sheet ? fabs(found) : found;
-    }
-    if (!shape->sample)
-        sampled = sk_mesh_distance_signed(shape->mesh, x, normal);
-    const double beyond = fmax(fabs(sampled), radius);
-    return !shape->sheet && sampled < -0.5 * clearly ? -beyond : beyond;
-}
-
 double sk_shape_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3])
 {
     const double point[3] = {x[0], x[1], shape->dimension == 3 ? x[2] : 0.0};
-    if (shape->kind == SELKIE_SHAPE_MESH)
-        return mesh_distance_within(shape, point, radius, normal);
+    if (shape->kind == SELKIE_SHAPE_MESH) {
+        const sk_mesh_solid solid = sk_shape_mesh_solid(shape);
+        return sk_mesh_solid_within(&solid, point, radius, normal);
+    }
     double least = INFINITY, candidate[3];
     for (int i = 0; i < shape->child_count; i++) {
         const double distance = sk_shape_distance_within(shape->children[i], point, radius, normal ? candidate : NULL);

@@ -5,6 +5,7 @@
 #include "geom/heightfield.h"
 #include "geom/mesh_distance.h"
 #include "geom/mesh_sample.h"
+#include "geom/parts_kernels.h"
 #include "geom/shape.h"
 
 struct sk_shape {
@@ -29,6 +30,8 @@ struct sk_shape {
     sk_shape **children; /*    union */
 };
 
+/* The mesh of a shape, for its queries. */
+sk_mesh_solid sk_shape_mesh_solid(const sk_shape *shape);
 /* Polygons and pictures become meshes of segments. */
 selkie_code sk_shape_make_polygon(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error);
 selkie_code sk_shape_make_picture(const selkie_shape *def, const char *folder, const char *what, sk_shape *shape,

@@ -4,63 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "grid/plain.h"
-#include "grid/sweep.h"
-
-typedef struct stand {
-    double x[3]; /* m */
-    int exists;  /*   not deep inside an obstacle */
-} stand;
-
-static void to_local(const sk_obstacle *obstacle, const double x[3], double local[3])
-{
-    if (obstacle->placed)
-        sk_pose_to_local(obstacle->placed, x, local);
-    else
-        memcpy(local, x, 3 * sizeof *local);
-}
-
-/* The nearest place outside the obstacles. A second push leaves the corner between two of them. */
-static stand find_stand(const sk_solids *solids, const double centre[3])
-{
-    const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
-    const double deepest = (solids->blur_faces ? 1.0 : 0.5) * h; /* half of the thinnest wall that kernels resolve */
-    stand place = {{centre[0], centre[1], centre[2]}, 1};
-
-    /* Push the place out of each obstacle whose surface is nearer than the gap. */
-    for (int pass = 0; pass < 2; pass++) {
-        int pushed = 0;
-        for (int o = 0; o < solids->obstacle_count; o++) {
-            const sk_obstacle *obstacle = &solids->obstacles[o];
-            double local[3], normal[3];
-            int near = 1;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                near &= place.x[d] > obstacle->low[d] - gap && place.x[d] < obstacle->high[d] + gap;
-            if (!near)
-                continue;
-            to_local(obstacle, place.x, local);
-            const double distance = sk_shape_distance_within(obstacle->shape, local, h, normal);
-            if (distance >= (pass ? 0.9 : 1.0) * gap) /* a push leaves the gap but for its rounding */
-                continue;
-
-            /* Deep inside, or still too near after the first pass: there is no such place. */
-            if (distance < -deepest || pass) {
-                place.exists = 0;
-                return place;
-            }
-
-            /* Push along the normal until the gap is kept. */
-            if (obstacle->placed)
-                sk_pose_rotate(obstacle->placed, normal, normal);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                place.x[d] += (gap - distance) * normal[d];
-            pushed = 1;
-        }
-        if (!pushed)
-            break;
-    }
-    return place;
-}
+#define SK_SWEEP_HIT(obstacle, a, b, hit) sk_shape_first_hit((obstacle)->shape, a, b, hit)
+#define SK_SWEEP_WITHIN(obstacle, x, radius, normal) sk_shape_distance_within((obstacle)->shape, x, radius, normal)
+#define SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal) sk_shape_distance_normal((obstacle)->shape, x, normal)
+#include "grid/barriers_plain.h"
 
 /* Is an obstacle between two places outside, with a surface towards each of them? A segment that only cuts the corner
  * of an obstacle meets surfaces at an angle. Returns its number, -1 for none. */
@@ -75,8 +22,8 @@ static int wall_between(const sk_solids *solids, const double from[3], const dou
             near &= fmax(from[d], to[d]) >= obstacle->low[d] && fmin(from[d], to[d]) <= obstacle->high[d];
         if (!near)
             continue;
-        to_local(obstacle, from, a);
-        to_local(obstacle, to, b);
+        to_frame_of(obstacle, from, a);
+        to_frame_of(obstacle, to, b);
         if (sk_shape_first_hit(obstacle->shape, a, b, &there) && sk_shape_first_hit(obstacle->shape, b, a, &back) &&
             sk_hit_dot(there.normal, back.normal) < -0.3)
             return o;
@@ -99,8 +46,7 @@ static float open_part(const sk_solids *solids, const double a[3], const double 
             over_b[d] = b[d] + offset;
         }
         paths++;
-        open += !sk_sweep_hidden(solids, a, over_a) && !sk_sweep_hidden(solids, over_a, over_b) &&
-                !sk_sweep_hidden(solids, over_b, b);
+        open += !is_hidden(solids, a, over_a) && !is_hidden(solids, over_a, over_b) && !is_hidden(solids, over_b, b);
     }
     return (float)open / (float)paths;
 }
@@ -164,7 +110,7 @@ static int is_open(const sk_solids *solids, const double x[3])
             return 0;
     for (int o = 0; o < solids->obstacle_count; o++) {
         double local[3];
-        to_local(&solids->obstacles[o], x, local);
+        to_frame_of(&solids->obstacles[o], x, local);
         if (sk_shape_distance_within(solids->obstacles[o].shape, local, solids->cell_size, NULL) < 0.0)
             return 0;
     }
@@ -178,8 +124,8 @@ static double free_share(const sk_solids *solids, const double from[3], const do
     for (int o = 0; o < solids->obstacle_count; o++) {
         double a[3], b[3];
         sk_surface_hit hit;
-        to_local(&solids->obstacles[o], from, a);
-        to_local(&solids->obstacles[o], to, b);
+        to_frame_of(&solids->obstacles[o], from, a);
+        to_frame_of(&solids->obstacles[o], to, b);
         if (sk_shape_first_hit(solids->obstacles[o].shape, a, b, &hit))
             share = fmin(share, hit.at);
     }
@@ -208,7 +154,7 @@ static double seen_of_line(const sk_solids *solids, const stand *place, int axis
             break; /* the whole line is one piece */
         for (int d = 0; d < 3; d++)
             half[d] = from[d] + 0.5 * share * (to[d] - from[d]);
-        if (sk_sweep_hidden(solids, place->x, half))
+        if (is_hidden(solids, place->x, half))
             continue;
         const double end = from[axis] + share * (to[axis] - from[axis]);
         seen += fabs(hat_to((end - middle) / h) - hat_to((from[axis] - middle) / h));
@@ -260,87 +206,23 @@ void SK_DIM(sk_barriers_normal)(const sk_solids *solids, const sk_grid *grid, in
                                 float normal[3])
 {
     const sk_plain_cell place = {block, cell};
-    double x[3] = {0.0, 0.0, 0.0}, nearest = INFINITY, direction[3];
-    int at[3];
-    sk_plain_coordinates(grid, place, at);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        x[d] = grid->corner[d] + (at[d] + (d == axis ? 0.0 : 0.5)) * grid->cell_size;
-    memset(normal, 0, 3 * sizeof *normal);
-    for (int o = 0; o < solids->obstacle_count; o++) {
-        const sk_obstacle *obstacle = &solids->obstacles[o];
-        const double distance = fabs(sk_obstacle_distance(obstacle->shape, obstacle->placed, x, direction));
-        for (int d = 0; distance < nearest && d < SELKIE_DIM; d++)
-            normal[d] = (float)direction[d];
-        nearest = fmin(nearest, distance);
-    }
+    nearest_normal(solids, grid, place, axis, normal);
 }
 
-/* Does a stand see the particles of a cell? 1 all, 0 none, -1 a wall passes through the cell: each is tested. */
-static int sees_cell(const sk_solids *solids, const sk_grid *grid, const double from[3], sk_plain_cell cell)
-{
-    double centre[3] = {0.0, 0.0, 0.0};
-    int at[3];
-    if (fabsf(solids->distance[sk_plain_solid_index(solids, cell)]) < 1.0f)
-        return -1;
-    sk_plain_coordinates(grid, cell, at);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
-    return !sk_sweep_hidden(solids, from, centre);
-}
-
-/* Density of one cell from the particles that its stand sees, or from the hidden ones. */
-static float count_particles(const sk_solids *solids, const sk_grid *grid, const sk_particles *particles,
-                             sk_plain_cell cell, const sk_transfer_options *options, int hidden)
-{
-    double centre[3] = {0.0, 0.0, 0.0};
-    int at[3];
-    float sum = 0.0f;
-
-    /* The stand of the cell. */
-    sk_plain_coordinates(grid, cell, at);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
-    const stand place = find_stand(solids, centre);
-
-    /* Sum the interpolation weights of the particles in the cells around. */
-    const sk_attribute *material = options->material_mask ? sk_particles_find_attribute(particles, "material") : NULL;
-    for (int n = 0; place.exists && n < SK_NEIGHBOURS; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
-        uint32_t first, last;
-        sk_plain_particles(grid, other, &first, &last);
-        const int seen = first < last ? sees_cell(solids, grid, place.x, other) : 0;
-
-        /* Where a wall passes through the cell, test the line of sight to each particle. */
-        for (uint32_t p = first; (seen || hidden) && p < last; p++) {
-            double x[3] = {0.0, 0.0, 0.0}, weight = 1.0;
-            if (options->material_mask && material && !options->material_mask[material->data[p]])
-                continue;
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                x[d] = (double)particles->records[p].position[d];
-                weight *= fmax(0.0, 1.0 - fabs(x[d] - centre[d]) / grid->cell_size);
-            }
-            if (weight > 0.0 && hidden == !(seen < 0 ? !sk_sweep_hidden(solids, place.x, x) : seen))
-                sum += (float)weight;
-        }
-    }
-    return sum * options->density_per_particle;
-}
-
-/* Splits the density of the cells that see a part of their kernel only: replaces it by what they see, or takes out what
- * they do not. */
+/* Splits the density of the cells that see a part of their kernel only. */
 static void split_density(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
                           const sk_transfer_options *options, sk_grid_field field, int hidden)
 {
+    const sk_attribute *material = options->material_mask ? sk_particles_find_attribute(particles, "material") : NULL;
+    const counted_particles counted = {.records = particles->records,
+                                       .material = material ? material->data : NULL,
+                                       .mask = material ? options->material_mask : NULL,
+                                       .density_per_particle = options->density_per_particle};
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
     for (int b = 1; b < grid->block_count; b++)
         if (solids->split[solids->block_slot[b]])
             SK_PLAIN_EACH_CELL(cell, b)
-    if (solids->barriers[sk_plain_solid_index(solids, cell)] & SK_BARRIER_SPLIT) {
-        float *density = &grid->fields[field][sk_plain_index(cell)];
-        const float counted = count_particles(solids, grid, particles, cell, options, hidden);
-        *density = hidden ? fmaxf(*density - counted, 0.0f) : counted;
-    }
+    split_cell(solids, grid, cell, &counted, grid->fields[field], hidden);
 }
 
 void SK_DIM(sk_barriers_recount)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,

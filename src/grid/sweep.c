@@ -18,27 +18,6 @@ void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x
     sk_sweep_stop_velocity(solids, touch, x, velocity);
 }
 
-int sk_sweep_hidden(const sk_solids *solids, const double from[3], const double to[3])
-{
-    sk_surface_hit hit;
-    for (int o = 0; o < solids->obstacle_count; o++) {
-        const sk_obstacle *obstacle = &solids->obstacles[o];
-        double a[3], b[3];
-        int near = 1;
-        for (int d = 0; d < solids->dimension; d++)
-            near &= fmax(from[d], to[d]) >= obstacle->low[d] && fmin(from[d], to[d]) <= obstacle->high[d];
-        if (!near)
-            continue;
-        if (obstacle->placed) {
-            sk_pose_to_local(obstacle->placed, from, a);
-            sk_pose_to_local(obstacle->placed, to, b);
-        }
-        if (sk_shape_first_hit(obstacle->shape, obstacle->placed ? a : from, obstacle->placed ? b : to, &hit))
-            return 1;
-    }
-    return 0;
-}
-
 /* --- Displacements at the start of the step --- */
 
 int sk_sweep_displacement(const sk_solids *solids, const float low[3], const float high[3], const float from[3],

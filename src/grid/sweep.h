@@ -46,8 +46,6 @@ void sk_sweep_places(const sk_solids *solids, const sk_grid *grid, sk_particles 
  * obstacle changed its end. */
 int sk_sweep_displacement(const sk_solids *solids, const float low[3], const float high[3], const float from[3],
                           float to[3], double end);
-/* Does a surface lie between two points (m), with the obstacles in their present pose? */
-int sk_sweep_hidden(const sk_solids *solids, const double from[3], const double to[3]);
 
 /* Is every surface farther than `reach` cells from the particles of a block, during the whole step? */
 static inline int sk_sweep_is_clear(const sk_solids *solids, int block, float reach)

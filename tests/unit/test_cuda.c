@@ -520,13 +520,12 @@ static void test_refusals(void **state)
     if (!sk_cuda_is_built())
         return;
     selkie_obstacle_defaults(&obstacle);
-    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
-    obstacle.shape.center[0] = obstacle.shape.center[1] = 0.5;
-    obstacle.shape.radius = 0.6 * scene.domain.cell_size;
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_WAVE);
+    obstacle.shape.level = 0.2;
     scene.obstacles = &obstacle;
     scene.obstacle_count = 1;
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "obstacles thinner than two cells"));
+    assert_non_null(strstr(error.message, "waves and height fields"));
 
     /* `auto` runs it on the CPU. */
     scene.backend = SELKIE_BACKEND_AUTO;

@@ -1,0 +1,179 @@
+/* Cells beside thin walls, one at a time, for the CPU and the GPU: see barriers.h. For files compiled per dimension.
+ *
+ * The includer defines how a shape is asked: SK_SWEEP_HIT and SK_SWEEP_WITHIN as in sweep_plain.h, and
+ * SK_SOLIDS_SHAPE_DISTANCE as in solids_plain.h. */
+#ifndef SK_GRID_BARRIERS_PLAIN_H
+#define SK_GRID_BARRIERS_PLAIN_H
+
+#include <math.h>
+#include <string.h>
+
+#include "grid/plain.h"
+#include "grid/solids_plain.h"
+#include "grid/sweep.h"
+
+/* The particles that count in the density of a cell. */
+typedef struct counted_particles {
+    const sk_particle *records;
+    const uint32_t *material; /* of each particle */
+    const uint8_t *mask;      /* [materials] those that count; NULL = all */
+    float density_per_particle;
+} counted_particles;
+
+typedef struct stand {
+    double x[3]; /* m */
+    int exists;  /*   not deep inside an obstacle */
+} stand;
+
+SK_KERNEL void to_frame_of(const sk_obstacle *obstacle, const double x[3], double local[3])
+{
+    if (obstacle->placed)
+        sk_pose_to_local(obstacle->placed, x, local);
+    else
+        memcpy(local, x, 3 * sizeof *local);
+}
+
+/* Does a surface lie between two points (m), with the obstacles in their present pose? */
+SK_KERNEL_CALLED int is_hidden(const sk_solids *solids, const double from[3], const double to[3])
+{
+    sk_surface_hit hit;
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        const sk_obstacle *obstacle = &solids->obstacles[o];
+        double a[3], b[3];
+        int near = 1;
+        for (int d = 0; d < solids->dimension; d++)
+            near &= fmax(from[d], to[d]) >= obstacle->low[d] && fmin(from[d], to[d]) <= obstacle->high[d];
+        if (!near)
+            continue;
+        to_frame_of(obstacle, from, a);
+        to_frame_of(obstacle, to, b);
+        if (SK_SWEEP_HIT(obstacle, a, b, &hit))
+            return 1;
+    }
+    return 0;
+}
+
+/* The nearest place outside the obstacles. A second push leaves the corner between two of them. */
+SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3])
+{
+    const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
+    const double deepest = (solids->blur_faces ? 1.0 : 0.5) * h; /* half of the thinnest wall that kernels resolve */
+    stand place = {{centre[0], centre[1], centre[2]}, 1};
+
+    /* Push the place out of each obstacle whose surface is nearer than the gap. */
+    for (int pass = 0; pass < 2; pass++) {
+        int pushed = 0;
+        for (int o = 0; o < solids->obstacle_count; o++) {
+            const sk_obstacle *obstacle = &solids->obstacles[o];
+            double local[3], normal[3];
+            int near = 1;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                near &= place.x[d] > obstacle->low[d] - gap && place.x[d] < obstacle->high[d] + gap;
+            if (!near)
+                continue;
+            to_frame_of(obstacle, place.x, local);
+            const double distance = SK_SWEEP_WITHIN(obstacle, local, h, normal);
+            if (distance >= (pass ? 0.9 : 1.0) * gap) /* a push leaves the gap but for its rounding */
+                continue;
+
+            /* Deep inside, or still too near after the first pass: there is no such place. */
+            if (distance < -deepest || pass) {
+                place.exists = 0;
+                return place;
+            }
+
+            /* Push along the normal until the gap is kept. */
+            if (obstacle->placed)
+                sk_pose_rotate(obstacle->placed, normal, normal);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                place.x[d] += (gap - distance) * normal[d];
+            pushed = 1;
+        }
+        if (!pushed)
+            break;
+    }
+    return place;
+}
+
+/* Unit normal of the obstacle nearest to the lower face of a cell across an axis: sk_barriers_normal. */
+SK_KERNEL void nearest_normal(const sk_solids *solids, const sk_grid *grid, sk_plain_cell cell, int axis,
+                              float normal[3])
+{
+    double x[3] = {0.0, 0.0, 0.0}, nearest = INFINITY, direction[3];
+    int at[3];
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = grid->corner[d] + (at[d] + (d == axis ? 0.0 : 0.5)) * grid->cell_size;
+    memset(normal, 0, 3 * sizeof *normal);
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        const double distance = fabs(distance_of_obstacle(&solids->obstacles[o], x, direction));
+        for (int d = 0; distance < nearest && d < SELKIE_DIM; d++)
+            normal[d] = (float)direction[d];
+        nearest = fmin(nearest, distance);
+    }
+}
+
+/* Does a stand see the particles of a cell? 1 all, 0 none, -1 a wall passes through the cell: each is tested. */
+SK_KERNEL int sees_cell(const sk_solids *solids, const sk_grid *grid, const double from[3], sk_plain_cell cell)
+{
+    double centre[3] = {0.0, 0.0, 0.0};
+    int at[3];
+    if (fabsf(solids->distance[sk_plain_solid_index(solids, cell)]) < 1.0f)
+        return -1;
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
+    return !is_hidden(solids, from, centre);
+}
+
+/* Density of one cell from the particles that its stand sees, or from the hidden ones. */
+SK_KERNEL float count_particles(const sk_solids *solids, const sk_grid *grid, sk_plain_cell cell,
+                                const counted_particles *counted, int hidden)
+{
+    double centre[3] = {0.0, 0.0, 0.0};
+    int at[3];
+    float sum = 0.0f;
+
+    /* The stand of the cell. */
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
+    const stand place = find_stand(solids, centre);
+
+    /* Sum the interpolation weights of the particles in the cells around. */
+    for (int n = 0; place.exists && n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
+        uint32_t first, last;
+        sk_plain_particles(grid, other, &first, &last);
+        const int seen = first < last ? sees_cell(solids, grid, place.x, other) : 0;
+
+        /* Where a wall passes through the cell, test the line of sight to each particle. */
+        for (uint32_t p = first; (seen || hidden) && p < last; p++) {
+            double x[3] = {0.0, 0.0, 0.0}, weight = 1.0;
+            if (counted->mask && !counted->mask[counted->material[p]])
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                x[d] = (double)counted->records[p].position[d];
+                weight *= fmax(0.0, 1.0 - fabs(x[d] - centre[d]) / grid->cell_size);
+            }
+            if (weight > 0.0 && hidden == !(seen < 0 ? !is_hidden(solids, place.x, x) : seen))
+                sum += (float)weight;
+        }
+    }
+    return sum * counted->density_per_particle;
+}
+
+/* Splits the density of a cell that sees a part of its kernel only: replaces it by what the cell sees, or takes out
+ * what it does not. */
+SK_KERNEL void split_cell(const sk_solids *solids, const sk_grid *grid, sk_plain_cell cell,
+                          const counted_particles *counted, float *field, int hidden)
+{
+    if (!(solids->barriers[sk_plain_solid_index(solids, cell)] & SK_BARRIER_SPLIT))
+        return;
+    float *density = &field[sk_plain_index(cell)];
+    const float sum = count_particles(solids, grid, cell, counted, hidden);
+    *density = !hidden ? sum : *density > sum ? *density - sum : 0.0f;
+}
+
+#endif
