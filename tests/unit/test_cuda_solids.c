@@ -194,7 +194,7 @@ static void set_cup(selkie_scene *scene, selkie_liquid_def liquids[2], selkie_ob
 {
     set_scene(scene, liquids, 3, SELKIE_VOLUME_IDP);
     scene->liquid_count = 1;
-    const double low[3] = {0.35, CUP_LOW, 0.225}, high[3] = {0.65, 0.75, 0.525};
+    const double low[3] = {0.35, CUP_LOW, 0.225}, high[3] = {0.65, 0.5, 0.525};
     for (int d = 0; d < 3; d++) {
         liquids[0].shape.min[d] = low[d];
         liquids[0].shape.max[d] = high[d];
