@@ -4,7 +4,7 @@
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
  * [dam|dam_1m|splash_1m|river|points|quad|sph|all]
  * [--steps N] [--kernels]
- * [--graphs] [--backend NAME]
+ * [--graphs] [--frames] [--backend NAME]
  *
  * dam and dam_1m are ten seconds of the double dam at two resolutions, with steps of one CFL number; splash_1m is the
  * second after the columns meet. sph is a collapsing column of two million particles: the time of the pressure phase
@@ -12,6 +12,8 @@
  *
  * quad is scenes/uic/quad_dam.json from 0.8 s on: four columns that meet, unilateral incompressibility, steps by
  * time.cfl 1.
+ *
+ * --frames takes a frame of every fourth step: copied beside the next steps, and fetched before them.
  *
  * The river is a channel of 3.3 million cells, two thirds full, with a bed of running water and a free surface.
  */
@@ -214,7 +216,7 @@ static void print_kernels(const selkie_world *world, int steps, double triad)
 typedef struct bench_options {
     selkie_backend backend;
     int steps; /* 0 = as many as the case has */
-    int with_kernels, with_graphs, with_cpu;
+    int with_kernels, with_graphs, with_cpu, with_frames;
 } bench_options;
 
 /* Mean time (ms) of steps of the case on two cores, for the ratio; 0 after a failure. */
@@ -237,6 +239,41 @@ static double time_of_cpu(const bench_case *bench, int steps)
     const int good = take_steps(world, steps, &ms, iterations);
     selkie_world_destroy(world);
     return good ? ms / steps : 0.0;
+}
+
+enum { NO_FRAMES, COPIED, FETCHED, FRAME_KINDS };
+
+/* Mean time (ms) of steps, a frame of every fourth included. */
+static double time_of_frames(selkie_world *world, int kind)
+{
+    enum { STEPS = 24 };
+    selkie_error error;
+    sk_world_copy *before = NULL;
+    const double begin = sk_wall_ms();
+    int good = 1;
+    for (int s = 0; s < STEPS && good; s++) {
+        good = selkie_world_step(world, &error) == SELKIE_OK;
+        if (!good || kind == NO_FRAMES || s % 4)
+            continue;
+        if (kind == FETCHED) {
+            good = sk_world_fetch(world, 0, &error) == SELKIE_OK;
+            continue;
+        }
+        sk_world_copy_free(before); /* as a writer that needs less than four steps for a frame */
+        good = sk_world_copy_begin(world, &before, &error) == SELKIE_OK;
+    }
+    sk_world_copy_free(before);
+    return good ? (sk_wall_ms() - begin) / STEPS : 0.0;
+}
+
+static void print_frames(selkie_world *world)
+{
+    time_of_frames(world, COPIED); /* takes the memory */
+    double ms[FRAME_KINDS];
+    for (int kind = 0; kind < FRAME_KINDS; kind++)
+        ms[kind] = time_of_frames(world, kind);
+    printf("    a step %.3f ms; with a frame of every fourth %.3f ms copied beside the steps, %.3f ms fetched\n",
+           ms[NO_FRAMES], ms[COPIED], ms[FETCHED]);
 }
 
 static int run(const bench_case *bench, const bench_options *wanted)
@@ -267,6 +304,9 @@ static int run(const bench_case *bench, const bench_options *wanted)
     printf("%-8s %9.0f particles, %8lld liquid cells: step %.3f ms, iterations %.1f and %.1f, %.0f B a particle\n",
            bench->name, particles, (long long)statistics->liquid_cells, ms / count, iterations[0] / count,
            iterations[1] / count, (double)sk_cuda_bytes(&world->step) / particles);
+
+    if (good && wanted->with_frames)
+        print_frames(world);
 
     /* Its graphs and kernels. */
     for (int kernels = 0; good && kernels < 2; kernels++) {
@@ -372,6 +412,8 @@ int main(int argc, char **argv)
             wanted.with_graphs = 1;
         else if (strcmp(argv[a], "--cpu") == 0)
             wanted.with_cpu = 1;
+        else if (strcmp(argv[a], "--frames") == 0)
+            wanted.with_frames = 1;
         else
             which = argv[a];
     }

@@ -72,6 +72,24 @@ selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code sk_cuda_copy_begin(sk_step *step, sk_cuda_copy **copy, selkie_error *error)
+{
+    (void)step, (void)error;
+    *copy = NULL;
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_copy_take(sk_cuda_copy *copy, sk_particles *particles, selkie_error *error)
+{
+    (void)copy, (void)particles, (void)error;
+    return SELKIE_OK;
+}
+
+void sk_cuda_copy_free(sk_cuda_copy *copy)
+{
+    (void)copy;
+}
+
 selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)
 {
     (void)step, (void)blocks, (void)error;

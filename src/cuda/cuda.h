@@ -44,6 +44,14 @@ int sk_cuda_block_count(const sk_step *step);
 selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error);
 
+/* A copy of the particles as they are now, which goes on beside the steps that follow. */
+typedef struct sk_cuda_copy sk_cuda_copy;
+/* Begins it. `copy` is NULL where the host has the particles or there is no room: they are fetched then. */
+selkie_code sk_cuda_copy_begin(sk_step *step, sk_cuda_copy **copy, selkie_error *error);
+/* Waits for it, in any thread; the arrays of `particles` are those of the copy. */
+selkie_code sk_cuda_copy_take(sk_cuda_copy *copy, sk_particles *particles, selkie_error *error);
+void sk_cuda_copy_free(sk_cuda_copy *copy);
+
 /* Reserves that many blocks of the grid from now on (0 = as many as the particles need). More are taken when needed. */
 selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error);
 /* Bytes that a world has taken on the device. */

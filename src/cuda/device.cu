@@ -348,6 +348,9 @@ static void forget_graphs(sk_cuda *cuda)
 
 static void release(sk_cuda *cuda)
 {
+    cudaStreamSynchronize(cuda->copy_stream); /* of a frame */
+    cuda->stage = NULL;
+    cuda->stage_bytes = 0;
     for (int n = 0; n < cuda->allocation_count; n++)
         cudaFree(cuda->allocations[n]);
     cuda->allocation_count = 0;
@@ -370,7 +373,10 @@ selkie_code sk_cuda_create(sk_step *step, selkie_error *error)
     SK_CUDA_TRY(cudaSetDevice(0), "the choice of the device", error);
     SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "a stream", error);
     SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->body_stream, cudaStreamNonBlocking), "a stream", error);
+    SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->copy_stream, cudaStreamNonBlocking), "a stream", error);
     SK_CUDA_TRY(cudaEventCreateWithFlags(&cuda->results_here, cudaEventDisableTiming), "an event", error);
+    SK_CUDA_TRY(cudaEventCreateWithFlags(&cuda->staged, cudaEventDisableTiming), "an event", error);
+    SK_CUDA_TRY(cudaEventCreateWithFlags(&cuda->stage_free, cudaEventDisableTiming), "an event", error);
 #endif
     SK_CUDA_TRY(cudaMallocHost((void **)&cuda->sent, sizeof *cuda->sent), "the step", error);
     SK_CUDA_TRY(cudaMallocHost((void **)&cuda->results, sizeof *cuda->results), "the results", error);
@@ -387,6 +393,7 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
+    sk_cuda_release_frames();
     sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
@@ -395,8 +402,11 @@ void sk_cuda_destroy(sk_step *step)
 #ifndef SK_CUDA_EMULATED
     cudaStreamDestroy(cuda->stream);
     cudaStreamDestroy(cuda->body_stream);
-    if (cuda->results_here)
-        cudaEventDestroy(cuda->results_here);
+    cudaStreamDestroy(cuda->copy_stream);
+    const cudaEvent_t events[3] = {cuda->results_here, cuda->staged, cuda->stage_free};
+    for (int n = 0; n < 3; n++)
+        if (events[n])
+            cudaEventDestroy(events[n]);
 #endif
     free(cuda);
     step->cuda = NULL;

@@ -334,6 +334,10 @@ struct sk_cuda {
     int has_keys;                                /* the last phase has found the places of the particles */
     int sorted_ahead;                            /* the sort after a density projection has been launched */
     cudaEvent_t results_here;                    /* the results of the density projection have been copied */
+    cudaStream_t copy_stream;                    /* copies frames: frames.cu */
+    void *stage;                                 /* device: the particles of the last frame */
+    size_t stage_bytes;
+    cudaEvent_t staged, stage_free; /* they are there, and have been copied on */
     struct {
         int iterations[SK_CUDA_REMEMBERED], twice[SK_CUDA_REMEMBERED];
     } last[SK_CUDA_SOLVES]; /* of the last solves of each kind, the latest first */
@@ -364,6 +368,8 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error);
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
 void sk_cuda_release_solids(sk_cuda *cuda);
+/* Gives back the pinned memory of frames that are written. */
+void sk_cuda_release_frames(void);
 /* Makes room for more particles; those on the device stay. */
 selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error *error);
 /* Makes room for the particles and blocks of a step that begins. */

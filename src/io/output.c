@@ -25,7 +25,12 @@ static double particle_spacing(const selkie_scene *scene, double cell_size)
 static selkie_code find_typed(const selkie_world *world, const char *name, selkie_attribute_type type, int components,
                               selkie_attribute_view *view, selkie_error *error)
 {
-    SK_TRY(selkie_world_find_attribute(world, name, view, error));
+    memset(view, 0, sizeof *view);
+    for (int a = 0; a < selkie_world_attribute_count(world); a++)
+        if (sk_world_outline_attribute(world, a, view) == SELKIE_OK && strcmp(view->name, name) == 0)
+            break;
+    if (!view->name || strcmp(view->name, name) != 0)
+        return sk_fail(error, SELKIE_ERROR_INTERNAL, "a world has no attribute '%s'", name);
     if (view->type != type || view->components < components)
         return sk_fail(error, SELKIE_ERROR_INTERNAL,
                        "attribute '%s' has type %d and %d components; %d and %d are expected", name, (int)view->type,
@@ -51,7 +56,7 @@ static selkie_code find_extras(const selkie_world *world, selkie_attribute_view 
     *count = 0;
     for (int i = 0; i < selkie_world_attribute_count(world); i++) {
         selkie_attribute_view view;
-        if (selkie_world_attribute(world, i, &view) != SELKIE_OK)
+        if (sk_world_outline_attribute(world, i, &view) != SELKIE_OK)
             return sk_fail(error, SELKIE_ERROR_INTERNAL, "attribute %d of %d cannot be looked at", i,
                            selkie_world_attribute_count(world));
         if (!is_extra(&view))
@@ -68,6 +73,13 @@ static selkie_code find_extras(const selkie_world *world, selkie_attribute_view 
 
 selkie_code sk_world_frame(const selkie_world *world, sk_frame *frame,
                            selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error)
+{
+    SK_TRY(sk_world_fetch(world, 0, error));
+    return sk_world_frame_outline(world, frame, extras, error);
+}
+
+selkie_code sk_world_frame_outline(const selkie_world *world, sk_frame *frame,
+                                   selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error)
 {
     const selkie_scene *scene = selkie_world_scene(world);
     int cells[3], dimension = scene->domain.dimension, extra_count;

@@ -10,6 +10,9 @@
 /* Points a frame to the arrays of a world; `extras` is where frame->extra will point to. */
 selkie_code sk_world_frame(const selkie_world *world, sk_frame *frame,
                            selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error);
+/* The same without its arrays, which may be old where the world is on a GPU. */
+selkie_code sk_world_frame_outline(const selkie_world *world, sk_frame *frame,
+                                   selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error);
 
 /* The surface of a frame with the scene's keys for meshes, as a mesh (sk_mesh_free it) that `surface` points to. */
 selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,

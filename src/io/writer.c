@@ -21,6 +21,7 @@ typedef struct pending {
     selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
     void *arrays[3 + SK_MAX_EXTRA_ATTRIBUTES];
     int array_count;
+    sk_world_copy *copy; /* of the arrays, which the GPU may still be writing; NULL = they are here */
     int file_count;
     sk_writer_kind kinds[SK_WRITER_MOST_FILES];
     char *paths[SK_WRITER_MOST_FILES];
@@ -44,6 +45,7 @@ static void pending_free(pending *p)
         return;
     for (int i = 0; i < p->array_count; i++)
         sk_release(NULL, p->arrays[i]);
+    sk_world_copy_free(p->copy);
     for (int i = 0; i < p->file_count; i++)
         free(p->paths[i]);
     sk_release(NULL, p);
@@ -83,19 +85,40 @@ static int copy_arrays(pending *p, int threads)
     return complete;
 }
 
+/* Waits for the copy of the GPU and points the frame to it. */
+static selkie_code await_arrays(pending *p, selkie_error *error)
+{
+    sk_particles particles;
+    sk_frame *f = &p->frame;
+    SK_TRY(sk_world_copy_take(p->copy, &particles, error));
+    f->count = particles.count;
+    f->position = particles.records->position;
+    f->velocity = particles.records->velocity;
+    f->id = &particles.records->id;
+    f->position_stride = f->velocity_stride = f->id_stride = sizeof *particles.records;
+    for (int e = 0; e < f->extra_count; e++) {
+        const sk_attribute *attribute = sk_particles_find_attribute(&particles, p->extras[e].name);
+        p->extras[e].data = attribute ? attribute->data : NULL;
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code take_frame(const selkie_world *world, int count, const sk_writer_file *files, pending **result,
                               selkie_error *error)
 {
     pending *p = sk_allocate_zeroed(NULL, sizeof *p);
     if (!p)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "output: no memory for a frame");
-    selkie_code code = sk_world_frame(world, &p->frame, p->extras, error);
+    selkie_code code = sk_world_copy_begin(world, &p->copy, error);
+    if (!code)
+        code = p->copy ? sk_world_frame_outline(world, &p->frame, p->extras, error)
+                       : sk_world_frame(world, &p->frame, p->extras, error);
     p->scene = *selkie_world_scene(world);
     for (int e = 0; !code && e < p->frame.extra_count; e++) {
         snprintf(p->names[e], sizeof p->names[e], "%s", p->extras[e].name);
         p->extras[e].name = p->names[e];
     }
-    int complete = !code && copy_arrays(p, world->step.threads);
+    int complete = !code && (p->copy || copy_arrays(p, world->step.threads));
     for (int i = 0; i < count && complete; i++) {
         p->kinds[i] = files[i].kind;
         p->paths[i] = strdup(files[i].path);
@@ -113,8 +136,10 @@ static selkie_code take_frame(const selkie_world *world, int count, const sk_wri
     return SELKIE_OK;
 }
 
-static selkie_code write_frame(const pending *p, int threads, selkie_error *error)
+static selkie_code write_frame(pending *p, int threads, selkie_error *error)
 {
+    if (p->copy)
+        SK_TRY(await_arrays(p, error));
     for (int i = 0; i < p->file_count; i++)
         SK_TRY(p->kinds[i] == SK_WRITER_SURFACE
                    ? sk_frame_write_surface(&p->frame, &p->scene, threads, p->paths[i], error)

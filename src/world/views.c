@@ -146,13 +146,12 @@ double selkie_world_probe_value(const selkie_world *world, int column)
     return column >= 0 && column < world->probes.column_count ? world->probes.values[column] : NAN;
 }
 
-selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_attribute_view *view)
+selkie_code sk_world_outline_attribute(const selkie_world *world, int index, selkie_attribute_view *view)
 {
     const sk_particles *particles = &world->step.particles;
     memset(view, 0, sizeof *view);
     if (index < 0 || index >= selkie_world_attribute_count(world))
         return SELKIE_ERROR_INPUT;
-    SK_TRY(sk_world_fetch(world, 0, NULL));
     static const char *const names[] = {"position", "velocity", "id"};
     static const size_t offsets[] = {offsetof(sk_particle, position), offsetof(sk_particle, velocity),
                                      offsetof(sk_particle, id)};
@@ -164,7 +163,6 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
         view->data = particles->records ? (char *)particles->records + offsets[index] : NULL;
         if (index == 0)
             memcpy(view->origin, world->step.grid.origin, sizeof view->origin);
-        *world->positions_shown = 1;
         return SELKIE_OK;
     }
     const sk_attribute *attribute = &particles->attributes[index - 3];
@@ -174,6 +172,16 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
     view->stride = (size_t)attribute->components * 4;
     view->data = attribute->data;
     return SELKIE_OK;
+}
+
+selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_attribute_view *view)
+{
+    memset(view, 0, sizeof *view);
+    if (index < 0 || index >= selkie_world_attribute_count(world))
+        return SELKIE_ERROR_INPUT;
+    SK_TRY(sk_world_fetch(world, 0, NULL));
+    *world->positions_shown |= index < 3;
+    return sk_world_outline_attribute(world, index, view);
 }
 
 selkie_code selkie_world_find_attribute(const selkie_world *world, const char *name, selkie_attribute_view *view,

@@ -50,6 +50,21 @@ selkie_code sk_world_fetch(const selkie_world *world, int with_grid, selkie_erro
     return with_grid ? sk_cuda_fetch_grid(step, error) : SELKIE_OK;
 }
 
+selkie_code sk_world_copy_begin(const selkie_world *world, sk_world_copy **copy, selkie_error *error)
+{
+    return sk_cuda_copy_begin((sk_step *)&world->step, copy, error); /* the world stays as it is */
+}
+
+selkie_code sk_world_copy_take(sk_world_copy *copy, sk_particles *particles, selkie_error *error)
+{
+    return sk_cuda_copy_take(copy, particles, error);
+}
+
+void sk_world_copy_free(sk_world_copy *copy)
+{
+    sk_cuda_copy_free(copy);
+}
+
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;

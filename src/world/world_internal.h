@@ -124,8 +124,16 @@ int sk_scene_particles_per_cell(const selkie_scene *scene);
 
 /* Volume, speed and energy of the particles as they are, without a step. */
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
+/* As selkie_world_attribute, but nothing is brought from the GPU: the data may be old. */
+selkie_code sk_world_outline_attribute(const selkie_world *world, int index, selkie_attribute_view *view);
 /* Brings the particles, or also the grid, from the GPU to the host, if they are not there. */
 selkie_code sk_world_fetch(const selkie_world *world, int with_grid, selkie_error *error);
+/* A copy of the particles of a world on the GPU, which goes on while it takes further steps; `copy` is NULL where they
+ * are here or must be fetched. Its arrays are there after sk_world_copy_take, which any thread may call. */
+typedef struct sk_cuda_copy sk_world_copy;
+selkie_code sk_world_copy_begin(const selkie_world *world, sk_world_copy **copy, selkie_error *error);
+selkie_code sk_world_copy_take(sk_world_copy *copy, sk_particles *particles, selkie_error *error);
+void sk_world_copy_free(sk_world_copy *copy);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
 

@@ -242,6 +242,10 @@ inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t)
 {
     return cudaSuccess;
 }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+{
+    return cudaSuccess;
+}
 inline cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
     return cudaSuccess;
