@@ -126,9 +126,9 @@ static void iterations_across_seams(void **state)
     (void)state;
     static const struct {
         int dimension, size;
-    } cases[] = {{2, 64}, {2, 96}, {2, 416}, {3, 48}};
-    for (int n = 0; n < (SANITIZED ? 2 : 4); n++)
-        for (int power = n < 2 ? 1 : 5; power <= 5; power += 2) {
+    } cases[] = {{2, 64}, {2, 96}, {2, 160}, {2, 416}, {3, 48}};
+    for (int n = 0; n < (SANITIZED ? 2 : 5); n++)
+        for (int power = n < 3 ? 1 : 5; power <= 5; power += 2) {
             cube c;
             make_cube_of(&c, cases[n].dimension, cases[n].size, 1);
             fill(&c, cases[n].size, 0.0, (float)pow(10.0, power), 4.0f);
