@@ -291,7 +291,7 @@ static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plai
         const int is_fixed = closed[i] >> d & 1;
         fixed[i] = (uint8_t)is_fixed;
         to[i] = is_fixed ? 0.0f : velocity[i];
-        mass[i] = is_fixed | (velocity[i] != velocity[i]) ? 0.0f : share[i];
+        mass[i] = (is_fixed | (velocity[i] != velocity[i])) ? 0.0f : share[i];
     }
     for (int i = 0; i < SK_BLOCK_N && given; i++)
         to[i] = fixed[i] ? given[i] : to[i];
