@@ -220,7 +220,15 @@ static void stop_path(const sk_foam_obstacles *o, const float before[3], float p
     }
 }
 
-/* Returns the number of obstacles that the particle was in. */
+/* Is the nearest point of the surface exact? Then what is pushed out is outside. */
+static int is_exact(const sk_foam_obstacles *o, int n)
+{
+    const selkie_shape_kind kind = o->defs[n].shape.kind;
+    return kind == SELKIE_SHAPE_BOX || kind == SELKIE_SHAPE_SPHERE || kind == SELKIE_SHAPE_CYLINDER ||
+           kind == SELKIE_SHAPE_HALF_SPACE;
+}
+
+/* Returns the last obstacle that the particle was in, from 1 on; 0 = none. */
 static int push_out(const sk_foam_obstacles *o, float position[3], float velocity[3])
 {
     int pushed = 0;
@@ -235,12 +243,13 @@ static int push_out(const sk_foam_obstacles *o, float position[3], float velocit
         for (int d = 0; d < 3; d++)
             position[d] = (float)(x[d] + depth * normal[d] - o->origin[d]);
         stop_at(&o->poses[n], x, normal, velocity);
-        pushed++;
+        pushed = n + 1;
     }
     return pushed;
 }
 
-static int is_inside(const sk_foam_obstacles *o, const float position[3])
+/* `pushed` is the obstacle that the particle has just left, from 1 on. */
+static int is_inside(const sk_foam_obstacles *o, int pushed, const float position[3])
 {
     double x[3];
     int inside = 0;
@@ -249,7 +258,8 @@ static int is_inside(const sk_foam_obstacles *o, const float position[3])
         inside |= position[d] < 0.0f || (double)position[d] > o->cells[d] * o->cell_size;
     }
     for (int n = 0; n < o->count && !inside; n++)
-        inside = sk_obstacle_distance(o->shapes[n], &o->poses[n], x, NULL) < 0.0;
+        inside =
+            (n + 1 != pushed || !is_exact(o, n)) && sk_obstacle_distance(o->shapes[n], &o->poses[n], x, NULL) < 0.0;
     return inside;
 }
 
@@ -261,5 +271,6 @@ int sk_foam_obstacles_keep_out(const sk_foam_obstacles *o, int risks, const floa
         risks |= SK_FOAM_MAY_BE_INSIDE;
     }
     /* The way out of one may lead into another one, or out of the domain. */
-    return !(risks & SK_FOAM_MAY_BE_INSIDE) || !push_out(o, position, velocity) || !is_inside(o, position);
+    const int pushed = risks & SK_FOAM_MAY_BE_INSIDE ? push_out(o, position, velocity) : 0;
+    return !pushed || !is_inside(o, pushed, position);
 }
