@@ -259,6 +259,7 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_SHIFTS "the shifts of the density correction move the centre of mass a little in each step"
 #define WHY_SPH_NOISE "single particles at the surface slip past each other"
 #define WHY_SPH_BALL "particles of the lattice lie too close to a curved obstacle at the start"
+#define WHY_SPH_SLOPE "particles of the lattice lie too close to the slope at the start"
 #define WHY_SPH_ENERGY "corrected gradients are not derivatives of the density: correcting a density error does work"
 
 #define WHY_IDP_SURFACE                                                                                                \
@@ -456,26 +457,18 @@ static const exception unilateral_apic_exceptions[] = {
 
 static const exception sph_exceptions[] = {
     {"fall/2d/5ms", EXCEPTION_UNSTABLE, "a long step is split, and more steps round more often; 0.00021 of 0.0002"},
-    {"rest-level/2d/20ms", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.024 to 0.055 of 0.03"},
-    {"rest-shelf/2d/default", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.054 of 0.03"},
-    {"rest-between/2d/5ms", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.067 of 0.03"},
-    {"rest-between/3d/20ms", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.02 of 0.03"},
-    {"rest-ball/3d/20ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.084 of 0.03"},
-    {"rest-slope/3d/20ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; energy 0.021 of 0.006"},
+    {"rest-ball/3d/20ms", EXCEPTION_FAILS, WHY_SPH_BALL "; 0.038 of 0.03"},
+    {"rest-slope/3d/20ms", EXCEPTION_FAILS, WHY_SPH_SLOPE "; energy 0.021 of 0.006"},
     {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
-    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; below 0.03 to 0.051 of 0.03"},
     {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SPH_BALL "; energy 0.0099 of 0.004"},
     {"energy/2d/default", EXCEPTION_FAILS, WHY_SPH_ENERGY "; 0.0026 of 0.001"},
-    {"rest-level/3d/20ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.08 of 0.03"},
-    {"rest-level/3d/default", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.02 of 0.03"},
-    {"rest-between/3d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.071 of 0.03"},
     {"rest-ball/2d/20ms", EXCEPTION_FAILS, WHY_SPH_BALL "; energy 0.0105 of 0.004"},
-    {"rest-ball/2d/5ms", EXCEPTION_FAILS, WHY_SPH_BALL "; 0.2 of 0.03"},
-    {"rest-ball/3d/default", EXCEPTION_FAILS, WHY_SPH_BALL "; 0.066 of 0.03"},
-    {"rest-slope/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.017 of 0.004"},
-    {"rest-slope/2d/5ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.016 of 0.004"},
-    {"rest-slope/2d/20ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; energy 0.018 of 0.004"},
-    {"rest-slope/3d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; energy 0.018 of 0.006"},
+    {"rest-ball/2d/5ms", EXCEPTION_FAILS, WHY_SPH_BALL "; energy 0.0103 of 0.004"},
+    {"rest-ball/3d/default", EXCEPTION_UNSTABLE, WHY_SPH_BALL "; energy 0.0062 of 0.006"},
+    {"rest-slope/2d/default", EXCEPTION_FAILS, WHY_SPH_SLOPE "; energy 0.017 of 0.004"},
+    {"rest-slope/2d/5ms", EXCEPTION_FAILS, WHY_SPH_SLOPE "; energy 0.02 of 0.004"},
+    {"rest-slope/2d/20ms", EXCEPTION_FAILS, WHY_SPH_SLOPE "; energy 0.018 of 0.004"},
+    {"rest-slope/3d/default", EXCEPTION_FAILS, WHY_SPH_SLOPE "; energy 0.018 of 0.006"},
     {"spin/3d/5ms", EXCEPTION_UNSTABLE, WHY_SPH_SPIN "; 0.00182 of 0.002"},
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_SPH_ENERGY "; 0.0018 of 0.001"},
     {"energy/2d/20ms", EXCEPTION_FAILS, WHY_SPH_ENERGY},
@@ -485,7 +478,6 @@ static const exception sph_exceptions[] = {
     {"spin/3d/default", EXCEPTION_UNSTABLE, WHY_SPH_SPIN "; 0.00174 of 0.002"},
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_SPH_LATTICE "; 0.00041 of 0.0002"},
     {"fall/3d/20ms", EXCEPTION_UNSTABLE, WHY_SPH_LATTICE "; 0.00038 of 0.0002"},
-    {"rest-between/2d/1ms", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.049 of 0.03"},
     END,
 };
 

@@ -96,22 +96,18 @@ static double stir_of_pool(double width, double *noise)
     return fastest / sqrt(GRAVITY * depth);
 }
 
-/* Pools that are 20 layers deep come to rest: 0.03 sqrt(g H) is slower than any motion that a viewer sees. What is left
- * is chaotic: rounding alone moves the speed of one pool between 0.003 and 0.05 (twelve runs, two builds), and one of
- * six pools lies above 0.03. So the mean of four pools must hold, and none may reach twice that. */
+/* Pools that are 20 layers deep come to rest: 0.03 sqrt(g H) is slower than any motion that a viewer sees. Every pool
+ * must hold: without more XSPH at the surface particles slip past each other there, with 0.003 to 0.06 sqrt(g H). */
 static void pool_rests(void **state)
 {
     (void)state;
-    double mean = 0.0, largest = 0.0, loudest = 0.0;
+    double largest = 0.0, loudest = 0.0;
     for (int n = 0; n < 4; n++) {
         double noise;
-        const double stir = stir_of_pool(0.5 + 0.05 * n, &noise);
-        mean += 0.25 * stir;
-        largest = fmax(largest, stir);
+        largest = fmax(largest, stir_of_pool(0.5 + 0.05 * n, &noise));
         loudest = fmax(loudest, noise);
     }
-    at_most("SPH pools at rest 2D", "largest speed after 10 s / sqrt(g depth), mean of 4", mean, 0.03);
-    at_most("SPH pools at rest 2D", "largest speed after 10 s / sqrt(g depth)", largest, 0.06);
+    at_most("SPH pools at rest 2D", "largest speed after 10 s / sqrt(g depth)", largest, 0.03);
     at_most("SPH pools at rest 2D", "pressure noise / mean", loudest, 0.03);
 }
 

@@ -7,7 +7,7 @@
  *   viscosity        a_i = nu sum_j V_j (v_ij . x_ij) (a / (r^2 + 0.01 H^2) + b + c r^2) grad W_ij  (Monaghan 2005 has
  *                    b = c = 0; measure_viscosity in sph.c); implicit (Weiler et al. 2018) if an explicit step would be
  *                    unstable: viscosity_dim.c
- *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989)
+ *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989), more at the surface: sk_sph_calmed
  *   becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007)
  *   akinci           a_i = -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij,
  *                    K_ij = 2 / (D_i + D_j)  (Akinci et al. 2013)
@@ -39,6 +39,22 @@ static int any_pair_force(const sk_step *step)
            (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
+/* More XSPH at the surface, in scenes with gravity. Viscosity stands in for it: three times viscosity / spacing^2 is
+ * the rate of about the same. */
+static void set_calming(const sk_step *step, double kick, sk_sph_force_constants *constants)
+{
+    const sk_sph *sph = step->sph;
+    const double *g = step->scene->gravity, spacing = sph->spacing;
+    const double pull = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * spacing; /* m2/s2 */
+    if (!(pull > 0.0) || !(constants->xsph > 0.0f) || !(sph->correction_time > 0.0))
+        return;
+    const double viscous = 3.0 * sk_scene_viscosity(step->scene) / (spacing * spacing);
+    const double share = kick * fmax(SK_SPH_CALMING / sph->correction_time - viscous, 0.0);
+    constants->calming = (float)fmin(share, 0.5 - (double)constants->xsph);
+    constants->calm_pressure = (float)(1.0 / (SK_SPH_CALM_DEPTH * step->density * pull));
+    constants->calm_speed = (float)(1.0 / (SK_SPH_CALM_SPEED * SK_SPH_CALM_SPEED * pull));
+}
+
 static sk_sph_force_constants make_force_constants(const sk_step *step)
 {
     const sk_sph *sph = step->sph;
@@ -52,6 +68,7 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
         .inverse_support = (float)(1.0 / sph->support),
         .weight = (float)(factor * sph->volume * sph->kernel_scale),
         .xsph = (float)fmin(xsph_of(scene) * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
+    set_calming(step, kick, &constants);
     constants.viscous = sk_scene_viscosity(scene) > 0.0 && !sk_sph_viscosity_is_implicit(step);
     constants.viscosity = sk_sph_viscous_shape_of(sph->viscous, sk_scene_viscosity(scene) * kick, sph->support);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)

@@ -11,7 +11,7 @@ enum {
     VELOCITY = 4,
     NORMAL = 8,
     FORCE_ARRAYS = 12
-}; /* vectors of four lanes; the fourth lane of a position is the density */
+}; /* vectors of four lanes; the fourth lane of a position is the density, that of a velocity sk_sph_calm */
 
 typedef struct pair_frame {
     sk_step *step;
@@ -58,6 +58,13 @@ SK_VECTOR f8 cohesion_of(f8 q)
     return f8_select(q > 0.5f, cube, 2.0f * cube - 0.015625f);
 }
 
+/* sk_sph_calmed for eight pairs. */
+SK_VECTOR f8 calmed(const pair_frame *frame, f8 calm, f8 speed2)
+{
+    const sk_sph_force_constants *constants = &frame->constants;
+    return constants->xsph + constants->calming * calm * f8_max(1.0f - speed2 * constants->calm_speed, f8_splat(0.0f));
+}
+
 /* The velocity change of one particle by its neighbours. */
 SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide,
                                  f8 change[3])
@@ -67,8 +74,9 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
     const void *list = list_of(sph, i);
     const sk_sph_viscous_shape *shape = &frame->constants.viscosity;
     const uint32_t n = sph->number[i];
+    const float calm = sk_sph_calm(&frame->constants, sph->pressure[i]);
     for (uint32_t g = 0; g < group_count(sph, i); g++) {
-        f8 gradient[3], x[4], v[4], normal[4], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
+        f8 gradient[3], x[4], v[4], normal[4], r2 = f8_splat(0.0f), approach = r2, speed2 = r2;
         i8 lanes = i8_first((int)(n - 8 * g)), index = wide ? group_at(list, 1, g, sph->number[i], gradient)
                                                             : group_at(list, 0, g, sph->number[i], gradient);
 
@@ -82,6 +90,7 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
             v[d] = own->velocity[d] - v[d];
             r2 += x[d] * x[d];
             approach += x[d] * v[d];
+            speed2 += v[d] * v[d];
         }
 
         /* Coefficients of the active terms along the gradient, x and v. */
@@ -92,7 +101,7 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
             along_gradient =
                 volume * approach * (shape->near / (r2 + shape->softening) + shape->even + shape->far * r2);
         if (frame->constants.xsph > 0.0f)
-            along_v = -frame->constants.xsph * volume * kernel_value(frame, q);
+            along_v = -calmed(frame, f8_min(f8_splat(calm), v[3]), speed2) * volume * kernel_value(frame, q);
         if (frame->constants.becker > 0.0f)
             along_x = -frame->constants.becker * kernel_value(frame, q);
         if (frame->constants.cohesion > 0.0f)
@@ -114,12 +123,14 @@ static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
     sk_step *step = frame->step;
     sk_sph *sph = step->sph;
     sk_particle_tile_make(&frame->index, block, &w->tile);
-    float(*position)[4] = lanes_of(w, POSITION);
+    float(*position)[4] = lanes_of(w, POSITION), (*velocity)[4] = lanes_of(w, VELOCITY);
     sk_particle_tile_load_record_lanes(&w->tile, step->particles.records, 0, position);
-    sk_particle_tile_load_record_lanes(&w->tile, step->particles.records, 3, lanes_of(w, VELOCITY));
+    sk_particle_tile_load_record_lanes(&w->tile, step->particles.records, 3, velocity);
     for (int r = 0; r < w->tile.run_count; r++)
-        for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++)
+        for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++) {
             position[at][3] = sph->density[p];
+            velocity[at][3] = sk_sph_calm(&frame->constants, sph->pressure[p]);
+        }
     if (frame->constants.curvature > 0.0f)
         sk_particle_tile_load_lanes(&w->tile, sph->shift, lanes_of(w, NORMAL));
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {

@@ -38,6 +38,7 @@ SK_KERNEL void forces_on_particle(const sk_step *step, const sk_sph_force_consta
             pair.normal[d] = constants->curvature > 0.0f ? sph->shift[i][d] - sph->shift[j][d] : 0.0f;
         }
         pair.density = sph->density[i] + sph->density[j];
+        pair.calm = fminf(sk_sph_calm(constants, sph->pressure[i]), sk_sph_calm(constants, sph->pressure[j]));
         SK_DIM(sk_sph_add_forces)(constants, &pair, change);
     }
     for (int d = 0; d < SELKIE_DIM; d++)

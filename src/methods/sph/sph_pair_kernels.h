@@ -155,10 +155,12 @@ typedef struct sk_sph_force_constants {
     int wendland;
     int viscous; /*      viscosity acts, and is explicit */
     sk_sph_viscous_shape viscosity;
-    float xsph;      /*      share */
-    float becker;    /* 1/s */
-    float cohesion;  /* m/s  with the factor of its kernel and the mass */
-    float curvature; /* m/s  of a difference of normals */
+    float xsph;                      /*      share */
+    float calming;                   /*      share at the surface beyond that: sk_sph_calmed */
+    float calm_pressure, calm_speed; /* 1/Pa, s2/m2 */
+    float becker;                    /* 1/s */
+    float cohesion;                  /* m/s  with the factor of its kernel and the mass */
+    float curvature;                 /* m/s  of a difference of normals */
 } sk_sph_force_constants;
 
 /* A particle minus its neighbour. */
@@ -167,7 +169,27 @@ typedef struct sk_sph_pair {
     float normal[3];                /* if curvature is not 0 */
     float gradient[3];              /* w grad W times the spacing */
     float density;                  /* ratio, sum of the two */
+    float calm;                     /* the lesser sk_sph_calm of the two */
 } sk_sph_pair;
+
+/* The share of XSPH that pairs at the surface have beyond that of others, the depth (spacings) at which it ends, and
+ * the part of sqrt(g spacing) beyond which motion is that of a splash and is left alone. Under little weight particles
+ * find no lasting order: every now and then one slips past its neighbours, and the pool never rests. */
+#define SK_SPH_CALMING 0.3
+#define SK_SPH_CALM_DEPTH 5.0
+#define SK_SPH_CALM_SPEED 0.5
+
+/* 1 at the surface, 0 below a depth: from the pressure (Pa), as of water at rest. */
+SK_KERNEL float sk_sph_calm(const sk_sph_force_constants *constants, float pressure)
+{
+    return sk_sph_positive(1.0f - pressure * constants->calm_pressure);
+}
+
+/* The share of XSPH of a pair. `speed2`: m2/s2, of one past the other. */
+SK_KERNEL float sk_sph_calmed(const sk_sph_force_constants *constants, float calm, float speed2)
+{
+    return constants->xsph + constants->calming * calm * sk_sph_positive(1.0f - speed2 * constants->calm_speed);
+}
 
 /* The factor of the gradient in the viscous acceleration. `approach`: position . velocity, m2/s. */
 SK_KERNEL float sk_sph_viscous_share(const sk_sph_viscous_shape *shape, float density, float approach, float r2)
@@ -179,10 +201,11 @@ SK_KERNEL float sk_sph_viscous_share(const sk_sph_viscous_shape *shape, float de
 SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants, const sk_sph_pair *pair,
                                          float change[3])
 {
-    float r2 = 0.0f, approach = 0.0f;
+    float r2 = 0.0f, approach = 0.0f, speed2 = 0.0f;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r2 += pair->position[d] * pair->position[d];
         approach += pair->position[d] * pair->velocity[d];
+        speed2 += pair->velocity[d] * pair->velocity[d];
     }
     const float volume = 2.0f / pair->density, r = sqrtf(r2), q = r * constants->inverse_support;
     float along_x = 0.0f, along_v = 0.0f, along_gradient = 0.0f, value = 0.0f;
@@ -190,7 +213,7 @@ SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants
         value = sk_sph_kernel(constants->wendland, q) * constants->weight;
     if (constants->viscous)
         along_gradient = sk_sph_viscous_share(&constants->viscosity, pair->density, approach, r2);
-    along_v = -constants->xsph * volume * value;
+    along_v = -sk_sph_calmed(constants, pair->calm, speed2) * volume * value;
     along_x = -constants->becker * value;
     if (constants->cohesion > 0.0f)
         along_x -= constants->cohesion * volume * sk_sph_cohesion(q) / fmaxf(r, 1e-6f * constants->spacing);
