@@ -662,3 +662,20 @@ void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3])
         break;
     }
 }
+
+double sk_shape_ball(const sk_shape *shape, double middle[3])
+{
+    double low[3], high[3], size2 = 0.0;
+    if (shape->kind == SELKIE_SHAPE_SPHERE) {
+        memcpy(middle, shape->center, 3 * sizeof *middle);
+        return shape->radius;
+    }
+    sk_shape_bounds(shape, low, high);
+    for (int d = 0; d < 3; d++) {
+        const int is_flat = d >= shape->dimension;
+        const double half = is_flat ? 0.0 : 0.5 * (high[d] - low[d]);
+        middle[d] = is_flat ? 0.0 : low[d] + half;
+        size2 += half * half;
+    }
+    return size2 < INFINITY ? sqrt(size2) : INFINITY;
+}

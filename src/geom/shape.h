@@ -70,6 +70,9 @@ int sk_shape_is_sheet(const sk_shape *shape);
 /* May be infinite (+-INFINITY) for half spaces and waves. In 2D the third is 0 .. 0. */
 void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3]);
 
+/* A ball that contains the shape: its middle (m). Returns its radius (m), INFINITY for a shape without end. */
+double sk_shape_ball(const sk_shape *shape, double middle[3]);
+
 /* Triangles of the shape for pictures (and in 2D the outline as line segments, pairs of points), counter-clockwise seen
  * from outside (2D: the inside on the left). Points are xyz triples: 9 floats a triangle, 6 a segment. Primitives are
  * tessellated; infinite shapes (half space, wave) are clipped to the box low..high. Members of a union follow each

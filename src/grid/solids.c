@@ -217,8 +217,30 @@ static double farthest_move(const sk_obstacle *obstacle)
     return sqrt(centre2) + (turn2 > 0.0 ? sqrt(turn2 * arm2) : 0.0);
 }
 
+/* A ball around the obstacle at all poses of the step. A point is at most half of its path from the middle between the
+ * ends of the path. */
+static void find_ball(sk_obstacle *obstacle)
+{
+    double local[3], start[3], end[3], move2 = 0.0, arm2 = 0.0, turn2 = 0.0;
+    obstacle->reach = sk_shape_ball(obstacle->shape, local);
+    memcpy(obstacle->middle, local, sizeof obstacle->middle);
+    if (!obstacle->placed || !(obstacle->reach < INFINITY))
+        return;
+    sk_pose_to_world(&obstacle->start, local, start);
+    sk_pose_to_world(&obstacle->end, local, end);
+    for (int d = 0; d < 3; d++) {
+        const double move = obstacle->end.translation[d] - obstacle->start.translation[d],
+                     arm = local[d] - obstacle->start.center[d];
+        obstacle->middle[d] = 0.5 * (start[d] + end[d]);
+        move2 += move * move;
+        arm2 += arm * arm;
+        turn2 += obstacle->turn[d] * obstacle->turn[d];
+    }
+    obstacle->reach += 0.5 * (sqrt(move2) + sqrt(turn2 * arm2));
+}
+
 /* Rotation and bounds of the motion from start to end. Returns how far a point moves at most, m. */
-static double find_motion(sk_obstacle *obstacle)
+static double find_path(sk_obstacle *obstacle)
 {
     memset(obstacle->turn, 0, sizeof obstacle->turn);
     for (int d = 0; d < 3; d++) {
@@ -242,6 +264,13 @@ static double find_motion(sk_obstacle *obstacle)
         obstacle->swept_low[d] -= bulge;
         obstacle->swept_high[d] += bulge;
     }
+    return move;
+}
+
+static double find_motion(sk_obstacle *obstacle)
+{
+    const double move = find_path(obstacle);
+    find_ball(obstacle);
     return move;
 }
 

@@ -43,6 +43,7 @@ typedef struct sk_obstacle {
     sk_pose start, end;
     double turn[3];                     /* rad  rotation vector from start to end */
     double swept_low[3], swept_high[3]; /* m    bounds of all poses between */
+    double middle[3], reach;            /* m    a ball around all poses between */
 } sk_obstacle;
 
 /* A region of liquid with an imposed velocity, such as a running source: its faces are closed and move with the

@@ -52,8 +52,10 @@ SK_KERNEL void to_local(const sk_obstacle *obstacle, double share, const double 
 {
     if (!obstacle->placed) {
         memcpy(local, x, 3 * sizeof *local);
-    } else if (!obstacle->moves) {
+    } else if (!obstacle->moves || share <= 0.0) {
         sk_pose_to_local(&obstacle->start, x, local);
+    } else if (share >= 1.0) {
+        sk_pose_to_local(&obstacle->end, x, local);
     } else {
         sk_pose pose;
         sk_pose_between(&obstacle->start, &obstacle->end, obstacle->turn, share, &pose);
@@ -77,15 +79,20 @@ SK_KERNEL void to_world(const sk_obstacle *obstacle, double share, int direction
         sk_pose_to_world(&pose, local, x);
 }
 
-/* Can the segment meet the obstacle at any time of the step? */
+/* Can the segment meet the obstacle at any time of the step? Its box, then its ball. */
 SK_KERNEL int may_meet(const sk_solids *solids, const sk_obstacle *obstacle, const double a[3], const double b[3])
 {
     const double margin = 4.0 * SK_SWEEP_GAP * solids->cell_size;
-    for (int d = 0; d < solids->dimension; d++)
+    double apart2 = 0.0, reach = obstacle->reach + margin;
+    for (int d = 0; d < solids->dimension; d++) {
         if (sk_sweep_most(a[d], b[d]) < obstacle->swept_low[d] - margin ||
             sk_sweep_least(a[d], b[d]) > obstacle->swept_high[d] + margin)
             return 0;
-    return 1;
+        const double apart = 0.5 * (a[d] + b[d]) - obstacle->middle[d];
+        apart2 += apart * apart;
+        reach += 0.5 * fabs(b[d] - a[d]);
+    }
+    return !(apart2 > reach * reach);
 }
 
 /* The obstacles that a path can meet, with its slides. */

@@ -16,21 +16,37 @@ int SK_DIM(sk_modes_natural_index)(int split)
     return i + SK_BLOCK_N * (j + SK_BLOCK_N * k);
 }
 
-/* The row of A of an unknown of level 0, and the cells beside it. */
-static void read_cell(const sk_level *level, size_t at, sk_mode_row *row, size_t beside[SK_SIDES])
+/* The cells beside each cell of a block, both by their index in the split layout; below 0: -1 minus that index, in the
+ * next block. */
+typedef struct beside_table {
+    int16_t cell[SK_BLOCK_CELLS][SK_SIDES];
+} beside_table;
+
+static void fill_table(beside_table *table)
 {
-    const int block = (int)(at / SK_BLOCK_CELLS), split = (int)(at % SK_BLOCK_CELLS),
-              c = SK_DIM(sk_modes_natural_index)(split);
-    const int place[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
+    for (int split = 0; split < SK_BLOCK_CELLS; ++split) {
+        const int c = SK_DIM(sk_modes_natural_index)(split);
+        const int place[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
+        for (int side = 0; side < SK_SIDES; ++side) {
+            int next[3] = {place[0], place[1], place[2]};
+            next[side / 2] += side & 1 ? 1 : -1;
+            const int leaves = next[side / 2] < 0 || next[side / 2] >= SK_BLOCK_N;
+            next[side / 2] &= SK_BLOCK_MASK;
+            const int there = sk_split_index(next[0], next[1], next[2]);
+            table->cell[split][side] = (int16_t)(leaves ? -1 - there : there);
+        }
+    }
+}
+
+/* The row of A of an unknown of level 0, and the cells beside it. */
+static void read_cell(const sk_level *level, const beside_table *table, size_t at, sk_mode_row *row,
+                      size_t beside[SK_SIDES])
+{
+    const int block = (int)(at / SK_BLOCK_CELLS), split = (int)(at % SK_BLOCK_CELLS);
     row->diagonal = sk_excess_at(level, block, split);
     for (int side = 0; side < SK_SIDES; ++side) {
-        const int axis = side / 2, upper = side & 1;
-        int next[3] = {place[0], place[1], place[2]}, other = block;
-        next[axis] += upper ? 1 : -1;
-        if (next[axis] < 0 || next[axis] >= SK_BLOCK_N)
-            other = level->neighbour[block][side];
-        next[axis] &= SK_BLOCK_MASK;
-        const int there = sk_split_index(next[0], next[1], next[2]);
+        const int axis = side / 2, upper = side & 1, cell = table->cell[split][side];
+        const int other = cell < 0 ? level->neighbour[block][side] : block, there = cell < 0 ? -1 - cell : cell;
         beside[side] = (size_t)other * SK_BLOCK_CELLS + (size_t)there;
         row->face[side] = upper ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[split];
         row->diagonal += row->face[side];
@@ -214,7 +230,8 @@ static selkie_code size_table(sk_memory *memory, sk_mode_part *part, size_t firs
 }
 
 /* Lists the cells of a body: those of W, then ring by ring, and their rows. */
-static selkie_code list_body(sk_poisson_solver *solver, int body, int rings, sk_mode_part *part, selkie_error *error)
+static selkie_code list_body(sk_poisson_solver *solver, const beside_table *table, int body, int rings,
+                             sk_mode_part *part, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     const sk_level *level = &solver->multigrid.level[0];
@@ -238,7 +255,7 @@ static selkie_code list_body(sk_poisson_solver *solver, int body, int rings, sk_
         for (size_t e = begin; e < end; ++e) {
             size_t beside[SK_SIDES];
             sk_mode_row *row = &part->rows[e];
-            read_cell(level, part->at[e], row, beside);
+            read_cell(level, table, part->at[e], row, beside);
             for (int side = 0; side < SK_SIDES; ++side) {
                 row->beside[side] = -1;
                 if (!(row->face[side] > 0.0f))
@@ -298,6 +315,8 @@ selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, s
     enum { FREE_FIELDS = 3 }; /* of the solver, until the solve begins */
     float *const fields[FREE_FIELDS] = {solver->r, solver->high, solver->low};
     selkie_code result = SELKIE_OK;
+    beside_table table;
+    fill_table(&table);
     SK_TRY(sk_reserve(solver->memory, (void **)&modes->parts, &modes->part_capacity, (size_t)threads,
                       sizeof *modes->parts, "bodies", error));
     for (size_t t = before; t < modes->part_capacity; ++t)
@@ -312,7 +331,7 @@ selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, s
             memset(modes->parts[t].dense, 0, cells * sizeof(uint32_t));
         for (int b = part_of(modes, t, threads); b < part_of(modes, t + 1, threads) && code == SELKIE_OK; ++b) {
             const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
-            code = list_body(solver, b, own * (size_t)(rings + 1) > most_entries ? 1 : rings, &modes->parts[t],
+            code = list_body(solver, &table, b, own * (size_t)(rings + 1) > most_entries ? 1 : rings, &modes->parts[t],
                              &own_error);
         }
         if (code == SELKIE_OK)
