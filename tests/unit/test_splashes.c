@@ -502,7 +502,8 @@ static void check_crossings(const sk_splash_piece *before, size_t count_before, 
                             size_t count)
 {
     for (size_t n = 0; n < count; n++) {
-        const sk_splash_piece *was = bsearch(&now[n], before, count_before, sizeof *before, compare_pieces);
+        const sk_splash_piece *was =
+            count_before ? bsearch(&now[n], before, count_before, sizeof *before, compare_pieces) : NULL;
         if (was && is_above(was->position) != is_above(now[n].position)) {
             const float share = (0.301f - was->position[1]) / (now[n].position[1] - was->position[1]);
             const float x = was->position[0] + share * (now[n].position[0] - was->position[0]);

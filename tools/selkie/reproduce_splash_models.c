@@ -215,7 +215,7 @@ void write_splash_solvers(reproduce_report *report, run_results *const *results)
         report_scores(report, "SPH", recipe.name);
         report_table_end(report);
         for (int t = 0; t < 2; t++) {
-            const double time = report->quick ? 0.4 + 0.2 * t : 0.5 + 0.4 * t;
+            const double time = report->quick ? 0.4 + 0.2 * t : 0.9 + 0.4 * t;
             report_frame(report, results[0], time, "MLFLIP of FLIP runs");
             report_frame(report, &sph, time, "MLFLIP of SPH runs");
             report_frame(report, results[1], time, "FLIP");
