@@ -26,7 +26,6 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2)
 {
     SK_CUDA_WAIT();
     const sk_flat_walls walls = flat_walls_of(step);
-    const int count = (int)gridDim.x;
     sk_cell_volumes volumes = {0.0, 0.0, 0.0, 0, 0};
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -35,17 +34,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2)
     }
     if (!with_volumes)
         return;
-    const double sums[4] = {sk_cuda_sum(volumes.kernel), sk_cuda_sum(volumes.counted), sk_cuda_sum(volumes.surface),
-                            sk_cuda_sum((double)volumes.occupied)};
-    if (threadIdx.x == 0)
-        for (int n = 0; n < 4; n++)
-            data->partial[n * count + (int)blockIdx.x] = sums[n];
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    double total[4];
-    for (int n = 0; n < 4; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    if (threadIdx.x == 0) {
+    double total[4] = {volumes.kernel, volumes.counted, volumes.surface, (double)volumes.occupied};
+    if (sum_over_launch(data, total, nullptr) && threadIdx.x == 0) {
         data->results.kernel_volume = total[0];
         data->results.counted_volume = total[1];
         data->results.surface_volume = total[2];
@@ -169,7 +159,6 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     build_rows(const sk_step *step, sk_cuda_data *data, sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
-    const int count = (int)gridDim.x;
     double absolute = 0.0, squares = 0.0, sum = 0.0, largest = 0.0, inner = 0.0;
     clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)
@@ -184,25 +173,13 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
             inner += 1.0;
         }
     }
-    const double sums[5] = {sk_cuda_sum(absolute), sk_cuda_sum(squares), sk_cuda_sum(sum), sk_cuda_sum(inner),
-                            sk_cuda_largest(largest)};
-    if (threadIdx.x == 0)
-        for (int n = 0; n < 5; n++)
-            data->partial[n * count + (int)blockIdx.x] = sums[n];
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    double total[4], most = 0.0;
-    for (int n = 0; n < 4; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        most = fmax(most, data->partial[4 * count + i]);
-    most = sk_cuda_largest(most);
-    if (threadIdx.x == 0) {
+    double total[4] = {absolute, squares, sum, inner};
+    if (sum_over_launch(data, total, &largest) && threadIdx.x == 0) {
         data->results.error_absolute = total[0];
         data->results.error_squares = total[1];
         data->results.error_sum = total[2];
         data->results.error_count = (int64_t)total[3];
-        data->results.error_largest = most;
+        data->results.error_largest = largest;
 
         /* The maximum norm is a volume change per step; the right side is a flux in m/s. */
         const selkie_pressure_def *def = &step->scene->pressure;

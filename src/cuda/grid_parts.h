@@ -119,6 +119,32 @@ SK_DEVICE double sum_of_partials(const double *partial, int count)
     return sk_cuda_sum(sum);
 }
 
+/* Sums over all threads of a launch, in a fixed order, and the largest of another value unless it is NULL. Returns
+ * whether this is the last thread block: it alone has them, in the place of its own. */
+template <int COUNT> SK_DEVICE bool sum_over_launch(sk_cuda_data *data, double (&values)[COUNT], double *largest)
+{
+    const int count = (int)gridDim.x;
+    for (int n = 0; n < COUNT; n++) {
+        const double sum = sk_cuda_sum(values[n]);
+        if (threadIdx.x == 0)
+            data->partial[n * count + (int)blockIdx.x] = sum;
+    }
+    const double most = largest ? sk_cuda_largest(*largest) : 0.0;
+    if (largest && threadIdx.x == 0)
+        data->partial[COUNT * count + (int)blockIdx.x] = most;
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return false;
+    for (int n = 0; n < COUNT; n++)
+        values[n] = sum_of_partials(data->partial + n * count, count);
+    if (!largest)
+        return true;
+    *largest = 0.0;
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        *largest = sk_cuda_largest_of(data->partial[COUNT * count + i], *largest);
+    *largest = sk_cuda_largest(*largest);
+    return true;
+}
+
 /* The eight nodes of component d (four in 2D) that a particle has weights on, in a row of three along each axis as in
  * transfer_kernels.h. The other weights are 0. */
 typedef struct node_span {

@@ -237,27 +237,13 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 
     /* Sums in a fixed order. */
-    const int count = (int)gridDim.x;
-    const double sums[6] = {sk_cuda_sum(kinetic),     sk_cuda_sum(position[0]), sk_cuda_sum(position[1]),
-                            sk_cuda_sum(position[2]), sk_cuda_sum(bad),         sk_cuda_sum(left)};
-    const double most = sk_cuda_largest(fastest);
-    if (threadIdx.x == 0) {
-        for (int n = 0; n < 6; n++)
-            data->partial[n * count + (int)blockIdx.x] = sums[n];
-        data->partial[6 * count + (int)blockIdx.x] = most;
-    }
-    if (!sk_cuda_is_last(&data->ticket[0]))
+    double total[6] = {kinetic, position[0], position[1], position[2], bad, left};
+    if (!sum_over_launch(data, total, &fastest))
         return;
-    double total[6], largest = 0.0;
-    for (int n = 0; n < 6; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        largest = fmax(largest, data->partial[6 * count + i]);
-    largest = sk_cuda_largest(largest);
     if (threadIdx.x == 0 && PARTS & GIVES) {
         data->results.kinetic = total[0];
         data->results.bad = (int64_t)total[4];
-        data->results.fastest2 = largest;
+        data->results.fastest2 = fastest;
     }
     if (threadIdx.x == 0 && PARTS & TRAVELS) {
         for (int d = 0; d < 3; d++)
@@ -273,8 +259,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_advection *a = &constants->advection;
-    const int count = (int)gridDim.x, parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
-    double kinetic = 0.0, fastest = 0.0;
+    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    double total[1] = {0.0}, fastest = 0.0; /* kinetic energy */
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int block = 1 + item / parts;
         uint32_t first, last;
@@ -288,25 +274,12 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             }
             for (int d = 0; d < SELKIE_DIM; d++)
                 speed2 += (double)particle.velocity[d] * (double)particle.velocity[d];
-            kinetic += 0.5 * speed2;
+            total[0] += 0.5 * speed2;
             fastest = speed2 > fastest ? speed2 : fastest;
         }
     }
-    kinetic = sk_cuda_sum(kinetic);
-    fastest = sk_cuda_largest(fastest);
-    if (threadIdx.x == 0) {
-        data->partial[blockIdx.x] = kinetic;
-        data->partial[count + (int)blockIdx.x] = fastest;
-    }
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    kinetic = sum_of_partials(data->partial, count);
-    fastest = 0.0;
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        fastest = fmax(fastest, data->partial[count + i]);
-    fastest = sk_cuda_largest(fastest);
-    if (threadIdx.x == 0) {
-        data->results.kinetic = kinetic;
+    if (sum_over_launch(data, total, &fastest) && threadIdx.x == 0) {
+        data->results.kinetic = total[0];
         data->results.fastest2 = fastest;
     }
 }
@@ -338,7 +311,6 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 {
     SK_CUDA_WAIT();
     const uint32_t *material = step->particles.attributes[constants->material].data;
-    const int count = (int)gridDim.x;
     double sums[5] = {0.0, 0.0, 0.0, 0.0, 0.0}; /* kinetic energy, mass, moment */
     SK_CUDA_EACH(p, step->particles.count)
     {
@@ -355,16 +327,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         sums[0] += 0.5 * mass * speed2;
         sums[1] += mass;
     }
-    for (int n = 0; n < 5; n++) {
-        const double sum = sk_cuda_sum(sums[n]);
-        if (threadIdx.x == 0)
-            data->partial[n * count + (int)blockIdx.x] = sum;
-    }
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    for (int n = 0; n < 5; n++)
-        sums[n] = sum_of_partials(data->partial + n * count, count);
-    if (threadIdx.x == 0) {
+    if (sum_over_launch(data, sums, nullptr) && threadIdx.x == 0) {
         data->results.masses.kinetic = sums[0];
         data->results.masses.mass = sums[1];
         for (int d = 0; d < 3; d++)

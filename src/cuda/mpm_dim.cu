@@ -68,25 +68,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             to->parts[n] = own.parts[n];
     }
 
-    const int count = (int)gridDim.x;
-    const double energy = sk_cuda_sum(sums.energy), work = sk_cuda_sum(sums.work),
-                 fastest = sk_cuda_largest((double)sums.wave_speed);
-    if (threadIdx.x == 0) {
-        data->partial[blockIdx.x] = energy;
-        data->partial[count + (int)blockIdx.x] = work;
-        data->partial[2 * count + (int)blockIdx.x] = fastest;
-    }
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    const double all_energy = sum_of_partials(data->partial, count),
-                 all_work = sum_of_partials(data->partial + count, count);
-    double most = 0.0;
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        most = sk_cuda_largest_of(data->partial[2 * count + i], most);
-    most = sk_cuda_largest(most);
-    if (threadIdx.x == 0) {
-        data->results.elastic_energy = all_energy;
-        data->results.plastic_work = all_work;
+    double total[2] = {sums.energy, sums.work}, most = (double)sums.wave_speed;
+    if (sum_over_launch(data, total, &most) && threadIdx.x == 0) {
+        data->results.elastic_energy = total[0];
+        data->results.plastic_work = total[1];
         data->results.wave_speed = most;
     }
 }
@@ -193,7 +178,6 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const float full = (float)step->particles_per_cell;
-    const int count = (int)gridDim.x;
     double volume = 0.0;
     SK_CUDA_EACH_CELL(cell, step)
     {
@@ -212,14 +196,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         value.x = node[0], value.y = node[1], value.z = node[2], value.w = node[3];
         ((float4 *)data->mpm_nodes)[sk_plain_index(cell)] = value;
     }
-    volume = sk_cuda_sum(volume);
-    if (threadIdx.x == 0)
-        data->partial[blockIdx.x] = volume;
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    volume = sum_of_partials(data->partial, count) / (double)full;
-    if (threadIdx.x == 0)
-        data->results.kernel_volume = data->results.counted_volume = data->results.surface_volume = volume;
+    double total[1] = {volume};
+    if (sum_over_launch(data, total, nullptr) && threadIdx.x == 0)
+        data->results.kernel_volume = data->results.counted_volume = data->results.surface_volume =
+            total[0] / (double)full;
 }
 
 static __global__ void touch_sides(const sk_step *step, sk_cuda_data *data, int side)
@@ -298,26 +278,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 
     /* Sums in a fixed order. */
-    const int count = (int)gridDim.x;
-    const double own[6] = {sums.kinetic,     sums.position[0], sums.position[1],
-                           sums.position[2], (double)sums.bad, (double)sums.gone};
-    for (int n = 0; n < 6; n++) {
-        const double sum = sk_cuda_sum(own[n]);
-        if (threadIdx.x == 0)
-            data->partial[n * count + (int)blockIdx.x] = sum;
-    }
-    const double fastest = sk_cuda_largest(sums.fastest2);
-    if (threadIdx.x == 0)
-        data->partial[6 * count + (int)blockIdx.x] = fastest;
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    double total[6], largest = 0.0;
-    for (int n = 0; n < 6; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        largest = sk_cuda_largest_of(data->partial[6 * count + i], largest);
-    largest = sk_cuda_largest(largest);
-    if (threadIdx.x == 0) {
+    double total[6] = {sums.kinetic,     sums.position[0], sums.position[1],
+                       sums.position[2], (double)sums.bad, (double)sums.gone};
+    double largest = sums.fastest2;
+    if (sum_over_launch(data, total, &largest) && threadIdx.x == 0) {
         data->results.kinetic = total[0];
         for (int d = 0; d < 3; d++)
             data->results.positions[d] = total[1 + d];

@@ -218,25 +218,8 @@ SK_DEVICE void find_walls(const sk_step *step, sk_plain_cell cell, near_walls *w
 /* Adds up sums of the lists: the last thread block has those of all. */
 SK_DEVICE void report_lists(const sk_step *step, sk_cuda_data *data, const sk_sph_list_sums *sums)
 {
-    const int count = (int)gridDim.x;
-    const double own[4] = {sums->pairs, sums->compression, sums->volume, sums->boundaries};
-    for (int n = 0; n < 4; n++) {
-        const double sum = sk_cuda_sum(own[n]);
-        if (threadIdx.x == 0)
-            data->partial[n * count + (int)blockIdx.x] = sum;
-    }
-    const double largest = sk_cuda_largest(sums->compression_max);
-    if (threadIdx.x == 0)
-        data->partial[4 * count + (int)blockIdx.x] = largest;
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    double total[4], most = 0.0;
-    for (int n = 0; n < 4; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        most = sk_cuda_largest_of(data->partial[4 * count + i], most);
-    most = sk_cuda_largest(most);
-    if (threadIdx.x == 0) {
+    double total[4] = {sums->pairs, sums->compression, sums->volume, sums->boundaries}, most = sums->compression_max;
+    if (sum_over_launch(data, total, &most) && threadIdx.x == 0) {
         data->results.sph.pairs = total[0];
         data->results.sph.compression = total[1];
         data->results.sph.boundaries = total[3];
@@ -443,13 +426,10 @@ selkie_code SK_DIM(sk_cuda_sph_friction)(sk_step *step, selkie_error *error)
 /* Sum over all particles in a fixed order: returns 1 to the last thread block, whose threads all get it. */
 SK_DEVICE int sum_of_launch(sk_cuda_data *data, double own, double *sum)
 {
-    own = sk_cuda_sum(own);
-    if (threadIdx.x == 0)
-        data->partial[blockIdx.x] = own;
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return 0;
-    *sum = sum_of_partials(data->partial, (int)gridDim.x);
-    return 1;
+    double total[1] = {own};
+    const int last = sum_over_launch(data, total, nullptr);
+    *sum = last ? total[0] : *sum;
+    return last;
 }
 
 /* Drag and pull of the walls, and the first guess. */
@@ -688,19 +668,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         const plain_list list = list_of_particle(&data->sph, sph, i);
         iterate_particle(sph, &iteration, shift_divergence(sph, &list, (uint32_t)i), (uint32_t)i, &sums);
     }
-    const int count = (int)gridDim.x;
-    const double own[4] = {sums.error, sums.uphill, sums.curvature, sums.length};
-    for (int n = 0; n < 4; n++) {
-        const double sum = sk_cuda_sum(own[n]);
-        if (threadIdx.x == 0)
-            data->partial[n * count + (int)blockIdx.x] = sum;
-    }
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    double total[4];
-    for (int n = 0; n < 4; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    if (threadIdx.x == 0) {
+    double total[4] = {sums.error, sums.uphill, sums.curvature, sums.length};
+    if (sum_over_launch(data, total, nullptr) && threadIdx.x == 0) {
         const sk_sph_solve_sums all = {total[0], total[1], total[2], total[3]};
         judge(sph, data, &all);
         SK_CUDA_SET_CONDITION(handle, !data->sph.done);
@@ -791,26 +760,10 @@ SK_DEVICE void sweep_particle(const sk_step *step, const sk_cuda_constants *scen
 /* Sums over all particles, by the last thread block. */
 SK_DEVICE void report_moved(sk_cuda_data *data, const sk_sph_moved_sums *sums, double pressure)
 {
-    const int count = (int)gridDim.x;
-    const double own[7] = {sums->kinetic,     sums->position[0],  sums->position[1], sums->position[2],
-                           (double)sums->bad, (double)sums->gone, pressure};
-    for (int n = 0; n < 7; n++) {
-        const double sum = sk_cuda_sum(own[n]);
-        if (threadIdx.x == 0)
-            data->partial[n * count + (int)blockIdx.x] = sum;
-    }
-    const double fastest = sk_cuda_largest(sums->fastest2);
-    if (threadIdx.x == 0)
-        data->partial[7 * count + (int)blockIdx.x] = fastest;
-    if (!sk_cuda_is_last(&data->ticket[0]))
-        return;
-    double total[7], largest = 0.0;
-    for (int n = 0; n < 7; n++)
-        total[n] = sum_of_partials(data->partial + n * count, count);
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        largest = sk_cuda_largest_of(data->partial[7 * count + i], largest);
-    largest = sk_cuda_largest(largest);
-    if (threadIdx.x == 0) {
+    double total[7] = {sums->kinetic,     sums->position[0],  sums->position[1], sums->position[2],
+                       (double)sums->bad, (double)sums->gone, pressure};
+    double largest = sums->fastest2;
+    if (sum_over_launch(data, total, &largest) && threadIdx.x == 0) {
         data->results.kinetic = total[0];
         for (int d = 0; d < 3; d++)
             data->results.positions[d] = total[1 + d];
