@@ -1,0 +1,245 @@
+/* The move of SPH on the GPU, its memory, constants and walls. */
+#include "cuda/sph_parts.h"
+
+extern "C" {
+#include "defs/materials.h"
+}
+
+/* --- Move --- */
+
+/* Keeps the path of a particle out of obstacles, and removes its velocity into one that it met. */
+SK_DEVICE void sweep_particle(const sk_step *step, const sk_cuda_constants *scene, const sk_sph_bounds *bounds,
+                              const float from[3], sk_particle *particle)
+{
+    sk_swept_path path;
+    sk_touch touch;
+    if (is_clear_of_obstacles(scene, from, particle->position))
+        return;
+    path.begin = 0.0, path.end = 1.0, path.deepest = INFINITY;
+    for (int d = 0; d < 3; d++) {
+        path.from[d] = d < SELKIE_DIM ? from[d] : 0.0f;
+        path.to[d] = d < SELKIE_DIM ? particle->position[d] : 0.0f;
+        path.low[d] = bounds->low[d];
+        path.high[d] = bounds->high[d];
+    }
+    if (!sweep_once(&step->solids, &path, &touch))
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        particle->position[d] = path.to[d];
+    sk_sweep_stop_velocity(&step->solids, &touch, particle->position, particle->velocity);
+}
+
+/* Sums over all particles, by the last thread block. */
+SK_DEVICE void report_moved(sk_cuda_data *data, const sk_sph_moved_sums *sums, double pressure)
+{
+    double total[7] = {sums->kinetic,     sums->position[0],  sums->position[1], sums->position[2],
+                       (double)sums->bad, (double)sums->gone, pressure};
+    double largest = sums->fastest2;
+    if (sum_over_launch(data, total, &largest) && threadIdx.x == 0) {
+        data->results.kinetic = total[0];
+        for (int d = 0; d < 3; d++)
+            data->results.positions[d] = total[1 + d];
+        data->results.bad = (int64_t)total[4];
+        data->results.gone = (int64_t)total[5];
+        data->results.fastest2 = largest;
+        data->results.sph.pressure = total[6];
+    }
+}
+
+template <bool AMONG_OBSTACLES>
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    integrate(const sk_step *step, const sk_cuda_constants *scene, const sk_cuda_sph_constants *constants,
+              sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sorted_grid sorted = grid_to_sort(grid);
+    const float dt = (float)step->dt;
+    const sk_sph *sph = step->sph;
+    const double unit = sk_sph_pressure_unit(step->density, sph->spacing, sph->correction_time);
+    sk_sph_moved_sums sums = {{0.0, 0.0, 0.0}, 0.0, 0.0, 0, 0};
+    double pressure = 0.0; /* the time step needs its mean */
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        sk_particle particle = load_particle(&step->particles.records[i]);
+        const float from[3] = {particle.position[0], particle.position[1], particle.position[2]};
+        sk_sph_advance(grid, &constants->bounds, dt, &particle);
+        if (AMONG_OBSTACLES && !(particle.flags & (SK_PARTICLE_DEAD | SK_PARTICLE_BOUNDARY)))
+            sweep_particle(step, scene, &constants->bounds, from, &particle);
+        wrap_position(grid, particle.position);
+        sk_sph_add_moved(&particle, &sums);
+        pressure += particle.flags & SK_PARTICLE_DEAD ? 0.0 : sk_sph_whole_pressure(sph->pressure[i], unit);
+        store_particle(&step->particles.records[i], particle);
+        mark_place(&sorted, data, (uint32_t)i, particle.position, (particle.flags & SK_PARTICLE_DEAD) != 0);
+    }
+    report_moved(data, &sums, pressure);
+}
+
+static void launch_integrate(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *scene = &cuda->device->constants;
+    const sk_cuda_sph_constants *constants = &cuda->device->sph_constants;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, integrate<true>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, scene, constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, integrate<false>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, scene, constants, cuda->data);
+}
+
+/* The report of the step. */
+static selkie_code take_report(sk_step *step, selkie_error *error)
+{
+    const sk_cuda_results *results = step->cuda->results;
+    sk_sph *sph = step->sph;
+    sk_sph_report *report = &sph->report;
+    const int solved = step->dt > 0.0 && sk_step_has_pressure(step) && results->count > 0;
+    report->pairs = (int64_t)results->sph.pairs;
+    report->list_bytes = (int64_t)results->sph.rows * GROUP * (SELKIE_DIM == 3 ? 10 : 8);
+    report->compression = results->count ? results->sph.compression / (double)results->count : 0.0;
+    report->compression_max = results->sph.compression_max;
+    sph->pressure_sum = results->sph.pressure;
+    if (sk_sph_viscosity_is_implicit(step)) {
+        report->viscosity_iterations = results->sph.viscosity_iterations;
+        if (results->sph.viscosity_failed)
+            return sk_sph_viscosity_failed(step, report->viscosity_iterations, error);
+    }
+    if (!solved)
+        return SELKIE_OK;
+    report->iterations = step->pressure.iterations = results->sph.iterations;
+    report->predicted_error = step->pressure.residual = results->sph.error;
+    report->largest_eigenvalue = results->sph.largest;
+    return results->sph.diverged ? sk_sph_diverged(step, results->sph.iterations, error) : SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_cuda_sph_integrate)(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_run(step, "sph_integrate", launch_integrate, error));
+    sk_particles_moved(&step->particles);
+    step->cuda->particles_here = 0;
+    step->cuda->has_keys = 1;
+    SK_TRY(sk_cuda_finish_step(step, error));
+    return take_report(step, error);
+}
+
+/* --- Memory, constants and walls --- */
+
+selkie_code SK_DIM(sk_cuda_take_sph)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    sk_sph *to = &cuda->sph_shadow;
+    const size_t count = cuda->particle_capacity, groups = count / GROUP + 2;
+    memset(to, 0, sizeof *to);
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.sph.row, groups * sizeof(uint32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &to->number, count * sizeof *to->number, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &to->sum_gradient, count * sizeof *to->sum_gradient, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &to->shift, count * sizeof *to->shift, 1, error));
+    for (int c = 0; c < 3; c++)
+        SK_TRY(sk_cuda_take(cuda, &to->correction[c], count * sizeof *to->correction[c], 1, error));
+    float **const values[4] = {&to->density, &to->diagonal, &to->wall_flux, &to->source};
+    for (int n = 0; n < 4; n++)
+        SK_TRY(sk_cuda_take(cuda, values[n], count * sizeof(float), 1, error));
+    for (int n = 0; n < SK_SPH_VARIABLES; n++)
+        SK_TRY(sk_cuda_take(cuda, &to->variable[n], count * sizeof(float), 1, error));
+    cuda->walls_sent = 0;
+    memset(cuda->wall_bytes, 0, sizeof cuda->wall_bytes);
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_cuda_fill_sph)(sk_step *step, sk_cuda_sent *sent)
+{
+    const sk_cuda *cuda = step->cuda;
+    const sk_sph *arrays = &cuda->sph_shadow;
+    sk_cuda_sph_constants *constants = &sent->sph_constants;
+
+    /* Constants of the host, arrays of the device. */
+    sk_sph *to = &sent->sph;
+    *to = *step->sph;
+    to->boundary = arrays->boundary;
+    to->particle_capacity = cuda->particle_capacity;
+    to->number = arrays->number;
+    to->sum_gradient = arrays->sum_gradient, to->shift = arrays->shift;
+    memcpy(to->correction, arrays->correction, sizeof to->correction);
+    to->density = arrays->density, to->diagonal = arrays->diagonal;
+    to->wall_flux = arrays->wall_flux, to->source = arrays->source;
+    memcpy(to->variable, arrays->variable, sizeof to->variable);
+    to->body_term = NULL, to->pressure = NULL; /* the first kernel of the phase finds it */
+    sent->step.sph = &cuda->device->sph;
+    sent->step.surface_pressure = NULL;
+
+    const list_frame frame = make_list_frame(step);
+    memset(constants, 0, sizeof *constants);
+    constants->lists = frame.constants;
+    constants->points = frame.points;
+    constants->bounds = sk_sph_bounds_of(&step->grid, step->scene);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        constants->gain[d] = (float)(sk_step_kick(step) * step->scene->gravity[d]);
+    for (int a = 0; a < step->particles.attribute_count; a++)
+        if (strcmp(step->particles.attributes[a].name, "pressure") == 0)
+            constants->pressure = a;
+    SK_DIM(sk_sph_friction_frame_of)(step, &constants->friction);
+    constants->viscosity = sk_sph_viscous_shape_of(
+        step->sph->viscous, sk_scene_viscosity(step->scene) * sk_step_kick(step), step->sph->support);
+    constants->pair_forces = SK_DIM(sk_sph_pair_forces)(step, &constants->forces);
+    constants->progress = sk_sph_begin_solve(step);
+    if (sk_sph_system_begin(step, &constants->system))
+        constants->ending = sk_sph_ending_of(step);
+}
+
+/* Sends an array of the walls, larger than before if it must be. */
+typedef struct sent_array {
+    void *address; /* of the pointer */
+    const void *from;
+    size_t bytes, *capacity;
+} sent_array;
+
+static selkie_code send(sk_cuda *cuda, sent_array of, selkie_error *error)
+{
+    void **at = (void **)of.address;
+    if (of.bytes > *of.capacity) {
+        sk_cuda_give(cuda, *at, *of.capacity);
+        *of.capacity = 0;
+        SK_TRY(sk_cuda_take(cuda, at, of.bytes + of.bytes / 4, 0, error));
+        *of.capacity = of.bytes + of.bytes / 4;
+    }
+    if (of.bytes)
+        SK_CUDA_TRY(cudaMemcpyAsync(*at, of.from, of.bytes, cudaMemcpyHostToDevice, cuda->stream), "the walls", error);
+    return SELKIE_OK;
+}
+
+/* The host places the boundary particles: it has every kind of shape and motion. */
+selkie_code SK_DIM(sk_cuda_sph_boundary)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_TRY(sk_sph_boundary_run(step, error));
+    if (cuda->walls_sent && !sk_sph_boundary_moves(step->sph))
+        return SELKIE_OK;
+    const sk_sph_boundary *from = &step->sph->boundary;
+    const sk_cell_index *index = &from->index;
+    sk_sph_boundary *to = &cuda->sph_shadow.boundary;
+    const sk_sph_boundary old = *to;
+    const size_t cells = (size_t)index->block_count * SK_BLOCK_CELLS + 1,
+                 entries = from->count ? (size_t)1 << index->table.log : 0;
+    SK_TRY(sk_cuda_begin(step, error));
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the walls", error); /* the last copy is over */
+    *to = *from;
+    to->particles = old.particles, to->index.cell_start = old.index.cell_start;
+    to->index.table.entries = old.index.table.entries;
+    to->bodies = old.bodies, to->index.coordinates = NULL, to->index.neighbours = NULL;
+    const sent_array points = {&to->particles, from->particles, from->count * sizeof *from->particles,
+                               &cuda->wall_bytes[0]};
+    const sent_array starts = {&to->index.cell_start, index->cell_start,
+                               from->count ? cells * sizeof *index->cell_start : 0, &cuda->wall_bytes[1]};
+    const sent_array table = {&to->index.table.entries, index->table.entries, entries * sizeof *index->table.entries,
+                              &cuda->wall_bytes[2]};
+    const sent_array bodies = {&to->bodies, from->bodies, (size_t)from->body_count * sizeof *from->bodies,
+                               &cuda->wall_bytes[3]};
+    SK_TRY(send(cuda, points, error));
+    SK_TRY(send(cuda, bodies, error));
+    SK_TRY(send(cuda, starts, error));
+    SK_TRY(send(cuda, table, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->device->sph.boundary, to, sizeof *to, cudaMemcpyHostToDevice, cuda->stream),
+                "the walls", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the walls", error);
+    cuda->walls_sent = 1;
+    return SELKIE_OK;
+}
