@@ -296,6 +296,7 @@ static const exception pic_idp_exceptions[] = {
 static const exception flip_exceptions[] = {
     {"rest-between/2d/1ms", EXCEPTION_UNSTABLE, WHY_SLOSH "; 0.0105 of 0.01"},
     {"energy/2d/1ms", EXCEPTION_UNSTABLE, "scatter of the splash; 0.0036 to 0.0064 of 0.005"},
+    {"energy/2d/20ms", EXCEPTION_UNSTABLE, "scatter of the splash; 0.0050 of 0.005"},
     END,
 };
 
@@ -349,7 +350,7 @@ static const exception eq8_exceptions[] = {
     {"collision/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.079 of 0.001"},
     {"energy/2d/1ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.65 of 0.001"},
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.061 of 0.005"},
-    {"energy/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0116 of 0.005"},
+    {"energy/2d/default", EXCEPTION_UNSTABLE, WHY_EQ8_ENERGY "; 0.0001 to 0.0116 of 0.005"},
     {"rest-level/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0022 of 0.002"},
     {"rest-between/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0022 of 0.0019"},
     {"rest-between/3d/20ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.045 of 0.01"},
