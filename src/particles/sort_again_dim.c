@@ -362,6 +362,35 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
     place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 
+/* Moves the particles of a block that stay in it. `values`, a constant at each call: 0 for particles without
+ * attributes, 1 for one attribute of one value, 2 for others. Pointers in local variables: the compiler would load
+ * those of `particles` again after each store. */
+static inline __attribute__((always_inline)) void move_staying(sk_particles *particles, const int values,
+                                                               const uint16_t *keys, uint32_t begin, uint32_t count,
+                                                               cell_counters *counters)
+{
+    const uint32_t half = count / 2;
+    const sk_particle *from = particles->records + begin;
+    sk_particle *to = particles->spare;
+    const uint32_t *value_from = values == 1 ? particles->attributes[0].data + begin : NULL;
+    uint32_t *value_to = values == 1 ? particles->attributes[0].spare : NULL;
+    for (uint32_t i = 0; i < half + (count & 1); i++)
+        for (int stream = i == half; stream < 2; stream++) {
+            const uint32_t number = stream ? half + i : i;
+            const uint16_t key = keys[number];
+            if (key & SK_LEAVES)
+                continue;
+            const uint32_t target = counters->next[stream][key & SK_KEY_CELL]++;
+            if (values == 2) {
+                move_record(particles, begin + number, target);
+                continue;
+            }
+            to[target] = from[number];
+            if (values == 1)
+                value_to[target] = value_from[number];
+        }
+}
+
 /* Arrivals from earlier blocks, particles that stay, arrivals from later blocks: the order of the full sort. `old`
  * holds the previous starts of the block's cells, NULL if the block is new. */
 static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin,
@@ -374,8 +403,8 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
     }
 
     /* The first half of the staying particles belongs to the first stream: see cell_counters. */
-    const uint32_t old_begin = old ? old[0] : 0, old_end = old ? old[SK_BLOCK_CELLS] : 0;
-    const uint32_t count = old_end - old_begin, half = count / 2;
+    const uint32_t old_begin = old ? old[0] : 0;
+    const uint32_t count = old ? old[SK_BLOCK_CELLS] - old_begin : 0, half = count / 2;
     const uint16_t *keys = grid->cell_keys + old_begin;
     cell_counters counters;
     memset(&counters, 0, sizeof counters);
@@ -395,15 +424,12 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
         counters.next[1][keys[count - 1] & SK_KEY_CELL]++;
     place_cells(&counters, begin, start);
     place_arriving(grid, particles, in, 0, in->early, counters.next[0]);
-    for (uint32_t i = 0; i < half; i++) {
-        uint16_t first = keys[i], second = keys[half + i];
-        if (!(first & SK_LEAVES))
-            move_record(particles, old_begin + i, counters.next[0][first & SK_KEY_CELL]++);
-        if (!(second & SK_LEAVES))
-            move_record(particles, old_begin + half + i, counters.next[1][second & SK_KEY_CELL]++);
-    }
-    if (count & 1 && !(keys[count - 1] & SK_LEAVES))
-        move_record(particles, old_end - 1, counters.next[1][keys[count - 1] & SK_KEY_CELL]++);
+    if (particles->attribute_count == 0)
+        move_staying(particles, 0, keys, old_begin, count, &counters);
+    else if (particles->attribute_count == 1 && particles->attributes[0].components == 1)
+        move_staying(particles, 1, keys, old_begin, count, &counters);
+    else
+        move_staying(particles, 2, keys, old_begin, count, &counters);
     place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 
