@@ -57,8 +57,8 @@ typedef struct sk_stress_report {
     double setup_ms, solve_ms;
 } sk_stress_report;
 
-/* A solve that does not converge is not an error here: see report->converged. It gives what it found if its residual
- * stalled, and the start if it failed before the last pass. The same bits on any number of threads.
+/* A solve that does not converge is not an error here: see report->converged. It gives what it found in
+ * max_iterations, and the start if it failed before the last pass. The same bits on any number of threads.
  */
 selkie_code sk_stress_solve_2d(const sk_stress_system *system, const sk_stress_options *options,
                                sk_stress_report *report, selkie_error *error);

@@ -9,8 +9,7 @@
 enum {
     SMOOTHINGS = 2,  /* sweeps before and after the coarse correction, on the finest level */
     MORE = 1,        /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
-    FEW_ROWS = 8192, /* rows of a level for which one thread is fastest */
-    STALL = 20       /* iterations without a tenth less residual that end a solve */
+    FEW_ROWS = 8192  /* rows of a level for which one thread is fastest */
 };
 
 /* --- The cycle --- */
@@ -433,8 +432,7 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, i
     if (first)
         multiply(w, v->x, v->q);
     double scale = size, norm = advance(w, first ? 1.0 : 0.0, NULL, v->x, scale), energy = 0.0, alpha = 0.0;
-    double best = norm;
-    int iteration = 0, last_best = 0;
+    int iteration = 0;
     if (w->hierarchy->soft)
         iteration = correct_softly(w, max_iterations, tolerance * size, &scale, &norm);
     for (;; iteration++) {
@@ -445,11 +443,7 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, i
             report->converged = converged;
             report->iterations = iteration > report->iterations ? iteration : report->iterations;
         }
-        if (norm < 0.9 * best) {
-            best = norm;
-            last_best = iteration;
-        }
-        if (converged || iteration >= max_iterations || iteration - last_best > STALL || !isfinite(norm))
+        if (converged || iteration >= max_iterations || !isfinite(norm))
             return;
 
         /* The cycle is not the same linear function each time: rounding in single precision matters for stiff liquid.

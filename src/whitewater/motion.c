@@ -350,7 +350,8 @@ void sk_foam_move(const sk_foam_step *s, uint32_t *keys)
     size_t count = kept[0];
     for (size_t part = 1; part < parts; ++part) {
         const size_t first = batches * part / parts * batch;
-        memmove(w->particles + count, w->particles + first, kept[part] * sizeof *w->particles);
+        if (kept[part])
+            memmove(w->particles + count, w->particles + first, kept[part] * sizeof *w->particles);
         count += kept[part];
     }
     w->count = count;

@@ -146,17 +146,27 @@ static char *kept_path(const kept_training *kept, const char *network)
     return asprintf(&path, "%s/training_%s.safetensors", kept->folder, network) > 0 ? path : NULL;
 }
 
-/* Says which training it is: the recipe, and a sum over the samples. */
+static uint64_t add_to_sum(uint64_t sum, const float *values, int64_t count)
+{
+    for (int64_t n = 0; n < count; n++) {
+        uint32_t bits;
+        memcpy(&bits, &values[n], sizeof bits);
+        sum = sk_hash64(sum ^ bits);
+    }
+    return sum;
+}
+
+/* Says which training it is: the recipe, and a sum over the samples: features of some thousands, all else of all. */
 static void name_training(const sk_splash_recipe *r, const sk_splash_data *data, char text[SK_TENSOR_TEXT])
 {
     uint64_t sum = (uint64_t)data->count;
     const int64_t stride = data->count / 4096 + 1;
     for (int64_t n = 0; n < data->count; n += stride)
-        for (int f = 0; f < data->feature_count; f++) {
-            uint32_t bits;
-            memcpy(&bits, &data->features[n * data->feature_count + f], sizeof bits);
-            sum = sk_hash64(sum ^ bits);
-        }
+        sum = add_to_sum(sum, &data->features[n * data->feature_count], data->feature_count);
+    for (int64_t n = 0; n < data->count; n++)
+        sum = sk_hash64(sum ^ ((uint64_t)data->label[n] << 32 | (uint32_t)data->run[n]));
+    sum = add_to_sum(sum, data->weight, data->count);
+    sum = add_to_sum(sum, data->change, data->count * data->dimension);
     snprintf(text, SK_TENSOR_TEXT, "%d %d %d %d %d %.9g %.9g %.9g %llu %lld %016llx", r->paper, r->classifier_steps,
              r->modifier_steps, r->batch, r->width, r->rate, r->decay, r->dropout, (unsigned long long)r->seed,
              (long long)r->samples, (unsigned long long)sum);

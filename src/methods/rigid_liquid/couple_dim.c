@@ -255,61 +255,6 @@ static void fill_faces(const sk_step *step, const sk_body_piece *piece)
                 }
 }
 
-/* --- Gaps --- */
-
-/* Place of a face in `kept`. */
-static size_t kept_at(const sk_body_piece *piece, int d, int cell)
-{
-    return ((size_t)piece->share * SELKIE_DIM + (size_t)d) * SK_BLOCK_CELLS + (size_t)cell;
-}
-
-/* Under unilateral pressure, the shares of a piece in faces with a gap become room for the liquid; or back. */
-static void part_faces(const sk_step *step, const sk_rigid_liquid *state, const sk_body_piece *piece, int back)
-{
-    const sk_solids *solids = &step->solids;
-    for (int k = piece->low[2]; k < piece->high[2]; k++)
-        for (int j = piece->low[1]; j < piece->high[1]; j++)
-            for (int i = piece->low[0]; i < piece->high[0]; i++)
-                for (int d = 0; d < SELKIE_DIM; d++) {
-                    const sk_plain_cell cell = {piece->block, i + SK_BLOCK_N * (j + SK_BLOCK_N * k)};
-                    float *share = &solids->piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)cell.local];
-                    float *solid = &solids->blurred_face[d][sk_plain_solid_index(solids, cell)];
-                    float *kept = state->kept[kept_at(piece, d, cell.local)];
-                    if (back) {
-                        *share = kept[0];
-                        *solid = kept[1];
-                        continue;
-                    }
-                    kept[0] = *share;
-                    kept[1] = *solid;
-                    if (!(*share > 0.0f))
-                        continue;
-                    const float density = step->grid.fields[SK_FIELD_FACE_DENSITY_X + d][sk_plain_index(cell)];
-                    const float gap = (1.0f - sk_body_touch(1.0f - *solid, density)) * *share;
-                    *share -= gap;
-                    *solid -= gap;
-                }
-}
-
-static selkie_code part_all(sk_step *step, sk_rigid_liquid *state, int back, selkie_error *error)
-{
-    const sk_solids *solids = &step->solids;
-    uint32_t shares = 0;
-    if (!takes_all_cells(step))
-        return SELKIE_OK;
-    for (uint32_t n = 0; n < solids->piece_first[step->grid.block_count]; n++)
-        shares = solids->pieces[n].share >= shares ? solids->pieces[n].share + 1 : shares;
-    SK_TRY(sk_reserve(step->memory, (void **)&state->kept, &state->kept_capacity,
-                      (size_t)shares * SELKIE_DIM * SK_BLOCK_CELLS + 1, sizeof *state->kept, "bodies", error));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
-    for (int b = 1; b < step->grid.block_count; b++) {
-        const uint32_t first = solids->piece_first[b], count = solids->piece_first[b + 1] - first;
-        for (uint32_t n = 0; n < count; n++)
-            part_faces(step, state, &solids->pieces[first + (back ? count - 1 - n : n)], back);
-    }
-    return SELKIE_OK;
-}
-
 selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
 {
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
@@ -336,7 +281,6 @@ selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
              n++)
             fill_faces(step, &step->solids.pieces[n]);
 
-    SK_TRY(part_all(step, state, 0, error));
     SK_TRY(list_entries(step, state, error));
     step->modes = &state->modes;
     return SELKIE_OK;
@@ -363,7 +307,6 @@ selkie_code SK_DIM(sk_rigid_liquid_move)(sk_step *step, selkie_error *error)
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
     if (sk_step_has_pressure(step))
         add_impulses(step, &state->modes);
-    SK_TRY(part_all(step, state, 1, error));
     step->modes = NULL;
     for (int b = 0; b < step->rigid->body_count; b++) {
         const sk_rigid_state *body = &step->rigid->states[b];

@@ -36,7 +36,6 @@ static void destroy(sk_step *step)
     sk_release(step->memory, state->changes);
     sk_release(step->memory, state->contacts);
     sk_release(step->memory, state->counts);
-    sk_release(step->memory, state->kept);
     sk_release(step->memory, state);
     sk_step_set_state(step, &sk_method_rigid_liquid, NULL);
     step->modes = NULL;

@@ -34,8 +34,6 @@ typedef struct sk_rigid_liquid {
     sk_body_contact *contacts;
     uint32_t *counts; /* [grid blocks + 1] of entries, then of contacts */
     size_t entry_capacity, contact_capacity, count_capacity;
-    float (*kept)[2]; /* [shares][axes][block cells] share and solid part of a face while sk_body_touch changes them */
-    size_t kept_capacity;
 } sk_rigid_liquid;
 
 #define SK_RIGID_LIQUID_PHASES(dim)                                                                                    \

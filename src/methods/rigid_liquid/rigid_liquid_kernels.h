@@ -21,15 +21,6 @@ SK_KERNEL void sk_body_add_modes(int d, const double arm[3], float share, float 
 #endif
 }
 
-/* The part of a body's share in a face that touches liquid, from the room that bodies leave there and the density of
- * the liquid. Where the room is not filled, a gap lies between them: the body of the kernel is not in the liquid of the
- * kernel. Densities at rest lack less than a tenth. */
-SK_KERNEL float sk_body_touch(float room, float density)
-{
-    const float touch = (0.25f - (room - density)) * (1.0f / 0.15f);
-    return touch < 0.0f ? 0.0f : touch < 1.0f ? touch : 1.0f;
-}
-
 /* Velocity of a contact normal to the surface for a particle of velocity v, and its modes (n, r x n). Arms in m. */
 SK_KERNEL void sk_body_contact_modes(const float normal[3], const double arm[3], double modes[6])
 {

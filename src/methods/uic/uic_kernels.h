@@ -126,21 +126,6 @@ SK_KERNEL float sk_uic_spare_in_obstacle(float densest)
     return densest >= UIC_FULL ? 0.0f : -1.0f;
 }
 
-/* Weight (m/s2 cells) of a column of liquid from the surface of a body up to the centre of a cell that lies inside it:
- * gravity times the depth, from the room of the cell and its slope. 0 if the centre lies outside, or below the surface.
- * A plane at the depth x leaves (1 - x)^2 / 2 of the kernel. */
-SK_KERNEL float sk_uic_suspended(float room, const float slope[SELKIE_DIM], const float gravity[SELKIE_DIM])
-{
-    float along = 0.0f, size2 = 0.0f;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        along += slope[d] * gravity[d];
-        size2 += slope[d] * slope[d];
-    }
-    if (!(room < 0.5f) || !(along > 0.0f))
-        return 0.0f;
-    return (1.0f - __builtin_sqrtf(2.0f * (room > 0.0f ? room : 0.0f))) * along / __builtin_sqrtf(size2);
-}
-
 /* Mean slope of a velocity across its direction, at a cell: `own` are the velocities of the two faces, `beside` those
  * of the faces beside each of them (lower, upper). Unknown velocities (NaN) do not count. Times a cell. */
 SK_KERNEL float sk_uic_slope(const float own[2], const float beside[4])

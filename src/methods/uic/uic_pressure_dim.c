@@ -211,60 +211,6 @@ static const float *hold_together(sk_step *step)
     return lower;
 }
 
-/* The pressure is 0 or more on the wetted surface of a body. A cell whose centre lies inside the body, above that
- * surface, has less by the weight of the depth. With a bound of 0 there, half a cell of liquid holds a light body up.
- */
-static void extend_below_bodies(const sk_step *step, int block, float *lower)
-{
-    const sk_solids *solids = &step->solids;
-    const double *gravity = step->scene->gravity;
-    const float *spare = sk_uic_spare_of(step);
-    double size2 = 0.0;
-    uic_rooms rooms;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        size2 += gravity[d] * gravity[d];
-    if (!(size2 > 0.0) || solids->piece_first[block] == solids->piece_first[block + 1])
-        return;
-    const float unit = (float)(step->dt * sk_step_kick(step) / step->grid.cell_size); /* q of 1 m/s2 over a cell */
-    uic_load_rooms(step, block, &rooms);
-    for (uint32_t n = solids->piece_first[block]; n < solids->piece_first[block + 1]; n++) {
-        const sk_body_piece *piece = &solids->pieces[n];
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t cell = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
-            int covered = spare[cell] >= 0.0f;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                covered &= at[d] >= piece->low[d] && at[d] < piece->high[d];
-            if (!covered)
-                continue;
-            float slope[SELKIE_DIM], pull[SELKIE_DIM];
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                slope[d] = rooms.cell[node_of(c) + node_step[d]] - rooms.cell[node_of(c) - node_step[d]];
-                pull[d] = (float)gravity[d];
-            }
-            const float least = -unit * sk_uic_suspended(rooms.cell[node_of(c)], slope, pull);
-            lower[cell] = least < lower[cell] ? least : lower[cell];
-        }
-    }
-}
-
-/* Lowers the bounds in the cells below rigid bodies. */
-static const float *extend_bounds(sk_step *step, const float *before)
-{
-    const sk_grid *grid = &step->grid;
-    float *lower = grid->fields[SK_FIELD_LOWER];
-    if (!sk_uic_bounds_flow(step) || !step->modes || !step->solids.body_count)
-        return before;
-    if (!before)
-        memset(lower, 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof *lower);
-    sk_deal deal;
-    sk_deal_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal)
-    extend_below_bodies(step, b, lower);
-    return lower;
-}
-
 /* Bounds of the pressure: 0 within a few cells of the surface, negative elsewhere (sec. 3.1). */
 static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
 {
@@ -489,7 +435,7 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
         uic_problem problem = {.name = "pressure",
                                .target = grid->fields[SK_FIELD_PREDICTED],
                                .presence = grid->fields[SK_FIELD_DENSITY],
-                               .lower = extend_bounds(step, find_bounds(step, form)),
+                               .lower = find_bounds(step, form),
                                .spare = sk_uic_bounds_flow(step) ? sk_uic_spare_of(step) : NULL,
                                .has_tension = step->capillary > 0,
                                .modes = step->modes,
