@@ -30,11 +30,12 @@ static int warn(const sk_step *step, char *text, size_t size)
 {
     if (!(step->viscous_residual > 0.0))
         return 0;
-    snprintf(text, size,
-             "viscosity: the solve of step %lld stopped at a residual of %.2g in place of %g; raise "
-             "pressure.max_iterations (now %d), or lower time.cfl (now %g) for shorter steps, which are easier to solve",
-             (long long)step->step_count, step->viscous_residual, SK_VISCOUS_TOLERANCE,
-             step->scene->pressure.max_iterations, selkie_scene_cfl(step->scene));
+    snprintf(
+        text, size,
+        "viscosity: the solve of step %lld stopped at a residual of %.2g in place of %g; raise "
+        "pressure.max_iterations (now %d), or lower time.cfl (now %g) for shorter steps, which are easier to solve",
+        (long long)step->step_count, step->viscous_residual, SK_VISCOUS_TOLERANCE, step->scene->pressure.max_iterations,
+        selkie_scene_cfl(step->scene));
     return 1;
 }
 
