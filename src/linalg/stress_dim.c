@@ -7,9 +7,9 @@
 #include "linalg/stress_sweeps.h"
 
 enum {
-    SMOOTHINGS = 2,  /* sweeps before and after the coarse correction, on the finest level */
-    MORE = 1,        /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
-    FEW_ROWS = 8192  /* rows of a level for which one thread is fastest */
+    SMOOTHINGS = 2, /* sweeps before and after the coarse correction, on the finest level */
+    MORE = 1,       /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
+    FEW_ROWS = 8192 /* rows of a level for which one thread is fastest */
 };
 
 /* --- The cycle --- */
