@@ -324,10 +324,10 @@ const tool_command splash_command = {
     .description =
         "data simulates random drops on a fine grid and writes samples of splashes into --out; what is there is kept, "
         "so that an interrupted call goes on. train DIR learns a model from the samples in DIR and writes "
-        "model.safetensors, report.csv and learning curves into --out. add DIR makes droplets from the frames of the "
-        "run in DIR and writes them beside these, as splash_NNNN.ply. judge DIR says how good a model is on the "
-        "samples "
-        "in DIR, a line of CSV for each split and for all. See docs/manual/splash.md.",
+        "model.safetensors, report.csv and learning curves into --out; interrupted, it goes on too. add DIR makes "
+        "droplets from the frames of the run in DIR and writes them beside these, as splash_NNNN.ply. judge DIR says "
+        "how good a model is on the "
+        "samples in DIR, a line of CSV for each split and for all. See docs/manual/splash.md.",
     .options = splash_options,
     .option_count = splash_option_count,
     .words = verbs,
