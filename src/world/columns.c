@@ -45,8 +45,43 @@ static float open_across(const sk_grid *grid, int up, const double at[3])
     return share > 0.05f ? share : 0.05f;
 }
 
-/* The height (m) above `at`; `end` receives the cell of the surface, counted from below. */
-static double follow_column(const sk_step *step, const double at[3], const float *column, int *end)
+/* The distance (m) of the centre of the column's cell n, counted from below, to the nearest obstacle; below 0 inside.
+ */
+static double distance_to_obstacle(const sk_step *step, int n, const double at[3])
+{
+    const sk_grid *grid = &step->grid;
+    const int up = step->up_axis;
+    double x[3] = {at[0], at[1], at[2]}, normal[3];
+    x[up] = grid->low[up] + ((step->up_sign > 0 ? n : grid->cells[up] - 1 - n) + 0.5) * grid->cell_size;
+    int near = 0, obstacle = -1;
+    for (int o = 0; o < step->solids.obstacle_count && !near; o++) {
+        near = 1;
+        for (int d = 0; d < grid->dimension; d++)
+            near &= x[d] >= step->solids.obstacles[o].low[d] && x[d] <= step->solids.obstacles[o].high[d];
+    }
+    if (!near)
+        return HUGE_VAL;
+    const double distance = sk_solids_distance(&step->solids, x, normal, &obstacle);
+    return obstacle >= 0 ? distance : HUGE_VAL;
+}
+
+/* Is the column's cell n in an obstacle? */
+static int is_solid(const sk_step *step, int n, const double at[3])
+{
+    return n < step->grid.cells[step->up_axis] && distance_to_obstacle(step, n, at) < 0.0;
+}
+
+/* Where the column over `at` begins, in cells from below. */
+static double column_start(const sk_step *step, const double at[3])
+{
+    const sk_grid *grid = &step->grid;
+    const double start = (at[step->up_axis] - grid->low[step->up_axis]) / grid->cell_size;
+    return step->up_sign > 0 ? start : grid->cells[step->up_axis] - start;
+}
+
+/* The height (m) above `at` of the surface of the liquid that begins in the cell `first`, counted from below; `end`
+ * receives the cell of the surface. */
+static double follow_column(const sk_step *step, const double at[3], const float *column, int first, int *end)
 {
     const sk_grid *grid = &step->grid;
     const int sign = step->up_sign, up = step->up_axis;
@@ -56,9 +91,7 @@ static double follow_column(const sk_step *step, const double at[3], const float
         cell[d] =
             grid->padding[d] + (int)fmin(fmax(floor((at[d] - grid->low[d]) / grid->cell_size), 0), grid->cells[d] - 1);
 
-    double start = (at[up] - grid->low[up]) / grid->cell_size;
-    start = sign > 0 ? start : cells - start;
-    int first = (int)fmin(fmax(floor(start), 0), cells - 1);
+    const double start = column_start(step, at);
 
     /* Follow the fill from the start to the surface. */
     float before = 1.0f;
@@ -77,6 +110,10 @@ static double follow_column(const sk_step *step, const double at[3], const float
         *end = n;
         if (fill < 0.5f && n == 0) /* less than half a cell: a film with the depth of its mass over the floor */
             return fmax((double)(column[i] + column[i + 1] + column[i + 2]) - start, 0.0) * grid->cell_size;
+        if (fill < 0.5f && n == first && first > start) { /* the same over an obstacle, which ends in or below here */
+            const double top = n - 0.5 - fmax(distance_to_obstacle(step, n - 1, at) / grid->cell_size, -1.0);
+            return (top - start + (double)(column[i] + column[i + 1] + column[i + 2])) * grid->cell_size;
+        }
         if (fill < 0.5f && n == first)
             return (double)(column[i + 1] + column[next + 1]) * 0.5 * grid->cell_size;
         if (fill < 0.5f) {
@@ -102,8 +139,11 @@ double sk_column_height(const sk_columns *columns, const sk_step *step, int prob
             sum += columns->heights[(size_t)part * columns->height_room + (size_t)probe * columns->length + n];
         column[n] = (float)sum / full;
     }
-    int end;
-    return follow_column(step, at, column, &end);
+    /* A point inside an obstacle: the liquid above that obstacle counts, its height is still that over the point. */
+    int first = (int)fmin(fmax(floor(column_start(step, at)), 0), step->grid.cells[step->up_axis] - 1), end;
+    while (step->solids.obstacle_count && first + 1 < step->grid.cells[step->up_axis] && is_solid(step, first, at))
+        first++;
+    return follow_column(step, at, column, first, &end);
 }
 
 /* --- Mean over an area --- */
@@ -209,23 +249,6 @@ void sk_columns_free(sk_columns *columns)
     memset(columns, 0, sizeof *columns);
 }
 
-/* Is the column's cell n, counted from below, in an obstacle? */
-static int is_solid(const sk_step *step, int up, int sign, int n, const double at[3])
-{
-    const sk_grid *grid = &step->grid;
-    if (n >= grid->cells[up])
-        return 0;
-    double x[3] = {at[0], at[1], at[2]}, normal[3];
-    x[up] = grid->low[up] + ((sign > 0 ? n : grid->cells[up] - 1 - n) + 0.5) * grid->cell_size;
-    int near = 0, obstacle = -1;
-    for (int o = 0; o < step->solids.obstacle_count && !near; o++) {
-        near = 1;
-        for (int d = 0; d < grid->dimension; d++)
-            near &= x[d] >= step->solids.obstacles[o].low[d] && x[d] <= step->solids.obstacles[o].high[d];
-    }
-    return near && sk_solids_distance(&step->solids, x, normal, &obstacle) < 0.0 && obstacle >= 0;
-}
-
 /* The share of a column's cell that the side of the area covers, 0 to 1. */
 static double covered(const double side[2], int column)
 {
@@ -260,7 +283,7 @@ static double measure_column(const sk_columns *columns, const sk_step *step, con
     const float open = inside ? 1.0f : open_across(grid, step->up_axis, at);
     const float part = 1.0f / ((float)(step->particles_per_cell * sk_column_unit) * open);
     sk_columns_read(columns, row, step->up_sign > 0, part, fill);
-    return follow_column(step, at, fill, end);
+    return follow_column(step, at, fill, 0, end);
 }
 
 /* Heights times covered shares, and the sum of these shares, of one plane of columns. */
@@ -284,7 +307,7 @@ static void measure_plane(const sk_columns *columns, const sk_step *step, const 
             at[columns->axis[1]] = grid->low[columns->axis[1]] + (j + 0.5) * grid->cell_size;
         int end;
         const double height = measure_column(columns, step, slab, (const int[2]){i, j}, at, &end);
-        if (step->solids.obstacle_count && (is_solid(step, up, sign, 0, at) || is_solid(step, up, sign, end, at)))
+        if (step->solids.obstacle_count && (is_solid(step, 0, at) || is_solid(step, end, at)))
             continue; /* it begins or ends at an obstacle, not at the surface */
         const double share = covered(sides[0], i) * covered(sides[1], j);
         sums[0] += share * height;

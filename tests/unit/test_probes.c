@@ -78,7 +78,7 @@ static selkie_world *create(const pool_case *c, int threads)
     return world;
 }
 
-/* The level at the start. */
+/* The value of the only probe at the start. */
 static double level(const pool_case *c)
 {
     selkie_world *world = create(c, 2);
@@ -246,6 +246,24 @@ static void obstacles_are_left_out(void **state)
     assert_true(isnan(level(&c))); /* the block takes all of the area */
 }
 
+/* A probe on the floor under a block, as a gauge over a weir, shows the height of the surface above the block, to
+ * rounding; over a dry block, that of its top. */
+static void a_height_over_a_block_is_that_of_the_surface(void **state)
+{
+    (void)state;
+    const double tops[] = {4.0, 4.5, 5.25}, depths[] = {8.0, 2.0, 0.25};
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int t = 0; t < 3; t++)
+            for (int d = 0; d < 3; d++) {
+                pool_case c;
+                pool(&c, dimension, (tops[t] + depths[d]) * h);
+                add_block(&c, (double[3]){0, -1, 0}, (double[3]){1, tops[t] * h, 1});
+                c.probes[0].kind = SELKIE_PROBE_HEIGHT;
+                set3(c.probes[0].at, 0.5, 0, 0.5);
+                near(level(&c), (tops[t] + depths[d]) * h, 1e-5 * h);
+            }
+}
+
 /* The same bits on any number of threads, also where there are more of them than columns. */
 static void threads_do_not_matter(void **state)
 {
@@ -307,6 +325,7 @@ int main(void)
         cmocka_unit_test(an_area_has_its_own_level),
         cmocka_unit_test(a_level_is_the_mean_of_heights),
         cmocka_unit_test(obstacles_are_left_out),
+        cmocka_unit_test(a_height_over_a_block_is_that_of_the_surface),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(wide_domains_have_heights),
         cmocka_unit_test(sph_has_levels_too),
