@@ -263,7 +263,25 @@ static const char *idle_friction(const selkie_scene *scene, selkie_wall surface,
     return friction > 0.0 && surface != SELKIE_WALL_FREE_SLIP ? "has an effect at free_slip surfaces only" : NULL;
 }
 
-/* Notes on friction at the sides of the domain and at obstacles. */
+/* Notes on friction at bodies: grid methods have none. */
+static int body_friction_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    for (int n = 0; n < 2 * scene->body_count; n++) {
+        const int slips = n % 2 == 0;
+        const selkie_body_def *body = &scene->bodies[n / 2];
+        const double value = slips ? body->slip_length : body->liquid_friction;
+        const char *why = scene->discretization == SELKIE_DISCRETIZATION_GRID && value > 0.0
+                              ? "has no effect on bodies with discretization grid, which are free_slip"
+                              : idle_friction(scene, body->surface, slips ? value : 0.0, slips ? 0.0 : value);
+        if (!why || (*index)-- != 0)
+            continue;
+        snprintf(buffer, size, "bodies[%d].%s: %s", n / 2, slips ? "slip_length" : "liquid_friction", why);
+        return 1;
+    }
+    return 0;
+}
+
+/* Notes on friction at the sides of the domain, at obstacles and at bodies. */
 static int friction_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     static const char *const sides[6] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
@@ -287,7 +305,7 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
             snprintf(buffer, size, "domain.%s.%s: %s", key, sides[s], why);
         return 1;
     }
-    return 0;
+    return body_friction_note(scene, index, buffer, size);
 }
 
 /* Notes on the steps of elastoplastic points. */

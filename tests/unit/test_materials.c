@@ -285,6 +285,12 @@ static void keys_without_effect_are_noted(void **state)
     assert_string_equal(note, "idp.settle: has an effect with volume idp only");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
+    scene = parse("{" DOMAIN ", \"bodies\": [{\"liquid_friction\": 0.3, " BOX "}], \"liquids\": [{" BOX "}]}", NULL);
+    assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
+    assert_string_equal(note, "bodies[0].liquid_friction: has no effect on bodies with discretization grid, which are "
+                              "free_slip");
+    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
+    selkie_scene_free(scene);
 }
 
 /* --- Checkpoints --- */
