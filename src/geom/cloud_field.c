@@ -95,50 +95,74 @@ static void gather_nodes(sk_cloud_field *f, const sk_surface_grid *grid, const s
 
 /* --- Contacts --- */
 
-/* Spread and convergence of the velocities at a node. `at` and its neighbours have sums of weights and velocities,
- * `square` the sums of the squared speeds. */
-SK_VECTOR float clash_at(const f4 *at, float square, const int *stride, float bulk)
+/* Spread and convergence of the velocities at a node. `at` and its neighbours have sums of weights, and mean
+ * velocities; `square` is the mean of the squared speeds. */
+SK_VECTOR float clash_at(const f4 *at, float square, const int *stride, float least)
 {
-    const float weight = at[0][0], least = least_density / bulk;
-    if (!(weight > 1e-7f))
-        return 0.0f;
-    const f4 mean = at[0] / weight;
-    float variance = square / weight - (mean[1] * mean[1] + mean[2] * mean[2] + mean[3] * mean[3]), divergence = 0.0f;
+    const f4 own = at[0] * at[0];
+    float variance = square - (own[1] + own[2] + own[3]), divergence = 0.0f;
     for (int a = 0; a < 3; ++a) {
         const f4 low = at[-stride[a]], high = at[stride[a]];
         if (!(low[0] > least && high[0] > least))
             continue;
-        const f4 change = 0.5f * (high / high[0] - low / low[0]), squares = change * change;
+        const f4 change = 0.5f * (high - low), squares = change * change;
         divergence += change[a + 1];
         /* The variance between two nodes, on average over their distance. */
         variance += (squares[1] + squares[2] + squares[3]) / 6.0f;
     }
     const float spread = sqrtf(fmaxf(variance, 0.0f));
-    const float converging = spread > 0.0f ? fminf(fmaxf(-divergence / spread, -1.0f), 1.0f) : 0.0f;
-    return spread * (1.0f + converging);
+    return spread + fminf(fmaxf(-divergence, -spread), spread);
+}
+
+/* Bits of the cells between nodes that have a node with a bit. Rows of nodes have 9 bits, rows of cells 8. */
+static void lively_cells(const uint16_t rows[SK_CLOUD_SIDE][SK_CLOUD_SIDE], uint64_t cells[SK_CLOUD_BLOCK_MASK + 1])
+{
+    for (int k = 0; k <= SK_CLOUD_BLOCK_MASK; ++k) {
+        cells[k] = 0;
+        for (int j = 0; j <= SK_CLOUD_BLOCK_MASK; ++j) {
+            const unsigned nodes = (unsigned)(rows[k][j] | rows[k][j + 1] | rows[k + 1][j] | rows[k + 1][j + 1]);
+            cells[k] |= (uint64_t)((nodes | nodes >> 1) & 0xff) << (j << SK_CLOUD_BLOCK_LOG);
+        }
+    }
 }
 
 static void find_contacts(const sk_cloud_field *f, const sk_surface_grid *grid, const sk_surface_sums *sums,
-                          size_t block)
+                          float contact_speed, size_t block)
 {
     static const int stride[3] = {1, wide_n, wide_n * wide_n};
-    const float bulk = grid->spacing * grid->spacing * grid->spacing;
+    const float bulk = grid->spacing * grid->spacing * grid->spacing, least = least_density / bulk;
     f4 wide[wide_count];
     float squares[SK_CLOUD_NODES];
+    uint16_t rows[SK_CLOUD_SIDE][SK_CLOUD_SIDE] = {{0}};
     gather(grid, sums, block, wide_n, 1, wide, NULL);
     gather(grid, sums, block, SK_CLOUD_SIDE, 0, NULL, squares);
+    /* Weights stay, velocities become means. */
+    for (int i = 0; i < wide_count; ++i) {
+        const float weight = wide[i][0], inverse = weight > 1e-7f ? 1.0f / weight : 0.0f;
+        wide[i] *= (f4){1.0f, inverse, inverse, inverse};
+    }
+
+    /* Linear between nodes: a cell whose nodes are all below the bounds has no point above them. */
+    const float normal = 0.999f * SK_CLOUD_LEAST_NORMAL, clash = 0.999f * SK_CLOUD_LEAST_CLASH * contact_speed;
     f4 *to = f->contacts + (size_t)f->touched[block] * SK_CLOUD_NODES;
     int node = 0;
     for (int k = 1; k <= SK_CLOUD_SIDE; ++k)
         for (int j = 1; j <= SK_CLOUD_SIDE; ++j)
             for (int i = 1; i <= SK_CLOUD_SIDE; ++i, ++node) {
                 const f4 *at = wide + i + stride[1] * j + stride[2] * k;
+                const float weight = at[0][0];
                 f4 contact;
                 for (int a = 0; a < 3; ++a)
                     contact[a] = at[-stride[a]][0] - at[stride[a]][0];
-                contact[3] = at[0][0] * clash_at(at, squares[node], stride, bulk);
-                to[node] = contact * bulk;
+                contact[3] = weight > 1e-7f ? weight * clash_at(at, squares[node] / weight, stride, least) : 0.0f;
+                contact *= bulk;
+                to[node] = contact;
+                const f4 square = contact * contact;
+                rows[k - 1][j - 1] |= (uint16_t)((square[0] + square[1] + square[2] > normal * normal ||
+                                                  contact[3] > clash * bulk * weight)
+                                                 << (i - 1));
             }
+    lively_cells((const uint16_t(*)[SK_CLOUD_SIDE])rows, f->lively[f->touched[block]]);
 }
 
 /* Blocks at or beside a marked one. */
@@ -168,19 +192,20 @@ static void mark_fast(const sk_surface_grid *grid, const float (*velocity)[3], f
 }
 
 static selkie_code add_contacts(sk_cloud_field *f, const sk_surface_grid *grid, const sk_surface_sums *sums,
-                                const uint8_t *marks, selkie_error *error)
+                                const uint8_t *marks, float contact_speed, selkie_error *error)
 {
     size_t count = 0;
     f->touched = sk_allocate(NULL, f->block_count * sizeof *f->touched);
     for (size_t b = 0; b < f->block_count && f->touched; ++b)
         f->touched[b] = b < grid->block_count && marks[b] ? (int32_t)count++ : -1;
     f->contacts = sk_allocate(NULL, (count * SK_CLOUD_NODES + 1) * sizeof *f->contacts);
-    if (!f->touched || !f->contacts)
+    f->lively = sk_allocate(NULL, (count + 1) * sizeof *f->lively);
+    if (!f->touched || !f->contacts || !f->lively)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "field of particles: no memory for %zu blocks", count);
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 8)
     for (size_t b = 0; b < grid->block_count; ++b)
         if (f->touched[b] >= 0)
-            find_contacts(f, grid, sums, b);
+            find_contacts(f, grid, sums, contact_speed, b);
     return SELKIE_OK;
 }
 
@@ -221,7 +246,7 @@ static selkie_code fill(sk_cloud_field *f, filling *w, const sk_surface_particle
     /* A sample one and a half nodes from a fast point may lie in the next block. */
     mark_fast(grid, velocity, (float)contact_speed, w->marks);
     widen_marks(grid, w->marks, w->wider);
-    return add_contacts(f, grid, &w->sums, w->wider, error);
+    return add_contacts(f, grid, &w->sums, w->wider, (float)contact_speed, error);
 }
 
 selkie_code sk_cloud_field_create(const sk_surface_particles *particles, const sk_surface_options *options,
@@ -256,5 +281,6 @@ void sk_cloud_field_destroy(sk_cloud_field *f)
     sk_release(NULL, f->nodes);
     sk_release(NULL, f->touched);
     sk_release(NULL, f->contacts);
+    sk_release(NULL, f->lively);
     sk_release(NULL, f);
 }

@@ -30,7 +30,13 @@ typedef struct sk_cloud_field {
     f4 *nodes;          /* [blocks of nodes][SK_CLOUD_NODES] density, density times velocity (m/s) */
     int32_t *touched;   /* [block_count] block of contacts, -1 = none; NULL = all of them */
     f4 *contacts;       /* [touched blocks][SK_CLOUD_NODES] normal, density times clash (m/s) */
+    uint64_t (*lively)[SK_CLOUD_BLOCK_MASK + 1]; /* [touched blocks][z] a bit a cell between nodes, see below */
 } sk_cloud_field;
+
+/* A cell between nodes is lively if a point in it may have a normal of this length, or a clash of this part of the
+ * speed that contacts are kept for. Most of the liquid is not, and need not be sampled. */
+#define SK_CLOUD_LEAST_NORMAL 0.25f
+#define SK_CLOUD_LEAST_CLASH 0.25f
 
 /* How the liquid meets the air and itself. */
 typedef struct sk_cloud_contact {
@@ -50,6 +56,7 @@ void sk_cloud_field_destroy(sk_cloud_field *field);
 typedef struct sk_cloud_place {
     int32_t block;
     int first;
+    int cell[3]; /* in the block */
     float part[3];
 } sk_cloud_place;
 
@@ -63,11 +70,11 @@ SK_VECTOR sk_cloud_place sk_cloud_field_place(const sk_cloud_field *f, const flo
         at = at < f->last[a] ? at : f->last[a];
         base[a] = (int)at;
         block[a] = base[a] >> SK_CLOUD_BLOCK_LOG;
+        p.cell[a] = base[a] & SK_CLOUD_BLOCK_MASK;
         p.part[a] = at - (float)base[a];
     }
     p.block = f->table[(size_t)block[0] + (size_t)f->blocks[0] * (size_t)(block[1] + (int64_t)f->blocks[1] * block[2])];
-    p.first = (base[0] & SK_CLOUD_BLOCK_MASK) +
-              SK_CLOUD_SIDE * ((base[1] & SK_CLOUD_BLOCK_MASK) + SK_CLOUD_SIDE * (base[2] & SK_CLOUD_BLOCK_MASK));
+    p.first = p.cell[0] + SK_CLOUD_SIDE * (p.cell[1] + SK_CLOUD_SIDE * p.cell[2]);
     return p;
 }
 
@@ -88,15 +95,21 @@ SK_VECTOR f4 sk_cloud_field_at(const sk_cloud_field *f, const sk_cloud_place *p)
     return sk_cloud_between(f->nodes + (size_t)p->block * SK_CLOUD_NODES + p->first, p->part);
 }
 
-/* Returns the density. Without contacts near the point, `contact` is 0. */
-SK_VECTOR float sk_cloud_field_contact(const sk_cloud_field *f, const float x[3], sk_cloud_contact *contact)
+/* Is the cell of the place lively? */
+SK_VECTOR int sk_cloud_field_is_lively(const sk_cloud_field *f, const sk_cloud_place *p)
 {
-    const sk_cloud_place p = sk_cloud_field_place(f, x);
+    const int32_t block = f->touched ? f->touched[p->block] : -1;
+    return block >= 0 && f->lively[block][p->cell[2]] >> (p->cell[0] + (p->cell[1] << SK_CLOUD_BLOCK_LOG)) & 1;
+}
+
+/* Returns the density. Without contacts near the point, `contact` is 0. */
+SK_VECTOR float sk_cloud_field_contact(const sk_cloud_field *f, const sk_cloud_place *p, sk_cloud_contact *contact)
+{
     memset(contact, 0, sizeof *contact);
-    const float density = sk_cloud_field_at(f, &p)[0];
-    if (!f->touched || f->touched[p.block] < 0)
+    const float density = sk_cloud_field_at(f, p)[0];
+    if (!f->touched || f->touched[p->block] < 0)
         return density;
-    const f4 sum = sk_cloud_between(f->contacts + (size_t)f->touched[p.block] * SK_CLOUD_NODES + p.first, p.part);
+    const f4 sum = sk_cloud_between(f->contacts + (size_t)f->touched[p->block] * SK_CLOUD_NODES + p->first, p->part);
     for (int a = 0; a < 3; ++a)
         contact->normal[a] = sum[a];
     contact->clash = density > 1e-7f ? sum[3] / density : 0.0f;

@@ -111,22 +111,30 @@ static void place_particles(binning *b)
 {
     const sk_surface_grid *grid = b->grid;
     const sk_surface_particles *particles = b->particles;
-    const double inverse[3] = {1.0 / grid->voxel[0], 1.0 / grid->voxel[1], 1.0 / grid->voxel[2]};
+    typedef double d4 __attribute__((vector_size(32)));
+    typedef int32_t i4 __attribute__((vector_size(16)));
+    d4 origin = {0}, inverse = {0};
+    f4 outer[2] = {{-1.0f, -1.0f, -1.0f, -1.0f}, {1.0f, 1.0f, 1.0f, 1.0f}}, last = {0};
+    for (int a = 0; a < 3; ++a) {
+        origin[a] = grid->origin[a];
+        inverse[a] = 1.0 / grid->voxel[a];
+        outer[0][a] = grid->wall_low[a] - grid->drop_radius;
+        outer[1][a] = grid->wall_high[a] + grid->drop_radius;
+        last[a] = (float)grid->last[a];
+    }
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
     for (size_t i = 0; i < particles->count; ++i) {
         const float *p = (const float *)((const char *)particles->position + i * particles->position_stride);
-        sk_surface_point point = {.source = (uint32_t)i};
-        int usable = 1, c[3];
-        for (int a = 0; a < 3; ++a) {
-            float x = (float)(((double)p[a] - grid->origin[a]) * inverse[a]);
-            usable &= x > grid->wall_low[a] - grid->drop_radius && x < grid->wall_high[a] + grid->drop_radius;
-            x = x > 1.0f ? x : 1.0f;
-            x = x < (float)grid->last[a] ? x : (float)grid->last[a];
-            point.x[a] = x;
-            c[a] = (int)x >> sk_node_log;
-        }
-        b->points[i] = point;
-        b->keys[i] = usable ? make_key(c) : unusable;
+        const d4 from = {(double)p[0], (double)p[1], (double)p[2], 0.0};
+        const f4 at = __builtin_convertvector((from - origin) * inverse, f4), one = {1.0f, 1.0f, 1.0f, 1.0f};
+        const i4 in = (at > outer[0]) & (at < outer[1]);
+        /* Not a number: 1. */
+        f4 x = (f4)(((i4)at & (at > one)) | ((i4)one & ~(at > one)));
+        x = (f4)(((i4)x & (x < last)) | ((i4)last & ~(x < last)));
+        const i4 block = __builtin_convertvector(x, i4) >> sk_node_log;
+        const int c[3] = {block[0], block[1], block[2]};
+        b->points[i] = (sk_surface_point){.x = {x[0], x[1], x[2]}, .source = (uint32_t)i};
+        b->keys[i] = in[0] & in[1] & in[2] ? make_key(c) : unusable;
     }
 }
 

@@ -71,14 +71,6 @@ void sk_surface_kernel_init(sk_surface_kernel *kernel, float spacing)
 
 /* --- From particles to nodes --- */
 
-SK_VECTOR void spline_weights(float offset, float w[3])
-{
-    /* `offset` from the middle node, in -0.5 .. 0.5 */
-    w[0] = 0.5f * (0.5f - offset) * (0.5f - offset);
-    w[1] = 0.75f - offset * offset;
-    w[2] = 0.5f * (0.5f + offset) * (0.5f + offset);
-}
-
 /* Sums at the nodes that the particles of a block reach. */
 typedef struct local_sums {
     f4 sums[local_count];
@@ -89,25 +81,24 @@ typedef struct local_sums {
 /* Adds a particle, given from the block's first node, to the local sums. */
 SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const int with_squares)
 {
-    float w[3][3];
-    int base[3];
-    for (int a = 0; a < 3; ++a) {
-        int middle = (int)(x[a] + 0.5f);
-        spline_weights(x[a] - (float)middle, w[a]);
-        base[a] = middle; /* the local array begins at node -1 */
-    }
+    /* Weights of the three axes at once; the local array begins at node -1. */
+    typedef int32_t i4 __attribute__((vector_size(16)));
+    const f4 at = {x[0], x[1], x[2], 0.0f};
+    const i4 base = __builtin_convertvector(at + 0.5f, i4);
+    const f4 offset = at - __builtin_convertvector(base, f4), below = 0.5f - offset, above = 0.5f + offset;
+    const f4 w[3] = {0.5f * below * below, 0.75f - offset * offset, 0.5f * above * above};
     const int corner = base[0] + local_n * (base[1] + local_n * base[2]);
-    const float square = value[1] * value[1] + value[2] * value[2] + value[3] * value[3];
-    const f4 along = square * (f4){w[0][0], w[0][1], w[0][2], 0.0f};
+    const f4 squares = value * value;
+    const f4 along = (squares[1] + squares[2] + squares[3]) * (f4){w[0][0], w[1][0], w[2][0], 0.0f};
+    const f4 parts[3] = {value * w[0][0], value * w[1][0], value * w[2][0]};
     for (int k = 0; k < 3; ++k)
         for (int j = 0; j < 3; ++j) {
             const int place = corner + local_n * (j + local_n * k);
-            const float weight = w[1][j] * w[2][k];
+            const float weight = w[j][1] * w[k][2];
             f4 *row = local->sums + place;
-            f4 part = value * weight;
-            row[0] += part * w[0][0];
-            row[1] += part * w[0][1];
-            row[2] += part * w[0][2];
+            row[0] += parts[0] * weight;
+            row[1] += parts[1] * weight;
+            row[2] += parts[2] * weight;
             if (with_squares)
                 local->triples[place] += along * weight;
         }
@@ -116,11 +107,12 @@ SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const
 /* The squares at the nodes. Particles begin at most two nodes before the end of a row. */
 static void join_triples(local_sums *local)
 {
+    f4 last = {0}, before_last = {0};
     for (int n = 0; n < local_count; ++n) {
-        float sum = local->triples[n][0];
-        sum += n >= 1 ? local->triples[n - 1][1] : 0.0f;
-        sum += n >= 2 ? local->triples[n - 2][2] : 0.0f;
-        local->squares[n] = sum;
+        const f4 triple = local->triples[n];
+        local->squares[n] = triple[0] + last[1] + before_last[2];
+        before_last = last;
+        last = triple;
     }
 }
 
@@ -160,9 +152,9 @@ static void fold_walls(const sk_surface_grid *grid, size_t block, int are_places
     }
 }
 
-/* Adds the local sums of a block to those of the blocks that it reaches. */
-static void add_local(const sk_surface_grid *grid, size_t block, int are_places, const local_sums *local,
-                      sk_surface_sums *result)
+/* Adds the local sums of a block to those of the blocks that it reaches. Inlined for each kind of sums. */
+SK_VECTOR void add_local(const sk_surface_grid *grid, size_t block, const int are_places, const int with_squares,
+                         const local_sums *local, sk_surface_sums *result)
 {
     static const int first[3] = {-1, 0, sk_node_n}, last[3] = {0, sk_node_n, sk_node_n + 2};
     for (int n = 0; n < 27; ++n) {
@@ -182,7 +174,7 @@ static void add_local(const sk_surface_grid *grid, size_t block, int are_places,
                     if (are_places)
                         sum += sum[0] * shift;
                     result->sums[to] += sum;
-                    if (result->squares)
+                    if (with_squares)
                         result->squares[to] += local->squares[from];
                 }
     }
@@ -234,7 +226,12 @@ static void sum_block(const sk_surface_grid *grid, size_t block, const float (*v
         add_particles(grid, block, values, 0, &local);
     }
     fold_walls(grid, block, !values, result->squares != NULL, &local);
-    add_local(grid, block, !values, &local, result);
+    if (!values)
+        add_local(grid, block, 1, 0, &local, result);
+    else if (result->squares)
+        add_local(grid, block, 0, 1, &local, result);
+    else
+        add_local(grid, block, 0, 0, &local, result);
 }
 
 static selkie_code make_sums(const sk_surface_grid *grid, const uint8_t *marked, int with_squares,

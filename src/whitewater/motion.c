@@ -12,7 +12,7 @@
 /* Cells that a particle crosses in a substep. */
 static const float substep_cells = 3.0f;
 
-enum { most_substeps = 4, batch = 128, most_parts = 64 };
+enum { most_substeps = 4, batch = 128, part_size = 64 * batch };
 
 int sk_foam_confine(const sk_foam_step *s, float position[3], float velocity[3])
 {
@@ -106,6 +106,17 @@ SK_VECTOR void sample_one(const sk_cloud_field *f, moving *m, int i)
     const f4 before = __builtin_shufflevector(both, both, 0, 1, 2, 3);
     const f4 after = __builtin_shufflevector(both, both, 4, 5, 6, 7);
     f4_store(m->at[i], before + m->part[0][i] * (after - before));
+}
+
+/* Samples for the lanes from l on that have a bit. */
+SK_VECTOR void sample_lanes(const sk_cloud_field *f, moving *m, int l, unsigned bits)
+{
+    if (bits == (uint32_t)((UINT64_C(1) << SK_WIDE) - 1))
+        for (int n = 0; n < SK_WIDE; ++n)
+            sample_one(f, m, l + n);
+    else
+        for (; bits; bits &= bits - 1)
+            sample_one(f, m, l + __builtin_ctz(bits));
 }
 
 SK_VECTOR iw in_box(const sk_foam_obstacles *o, const fw x[3])
@@ -296,25 +307,31 @@ static size_t end_batch(const sk_foam_step *s, int count, moving *m, sk_whitewat
     return kept;
 }
 
+/* Lanes from l on that have more than `done` substeps. */
+SK_VECTOR iw active_lanes(const moving *m, int l, int count, int done)
+{
+    iw substeps;
+    memcpy(&substeps, m->substeps + l, sizeof substeps);
+    return (substeps > done) & iw_first(count - l < SK_WIDE ? count - l : SK_WIDE);
+}
+
 static size_t move_batch(const sk_foam_step *s, const substep_tables *t, int count, sk_whitewater_particle *particles,
                          uint32_t *keys, sk_whitewater_particle *to)
 {
     moving m;
     const int most = begin_batch(s, count, particles, &m);
     for (int n = 0; n < most; ++n) {
-        for (int l = 0; l < count; l += SK_WIDE)
-            place_lanes(s->field, &m, l);
-        for (int i = 0; i < count; ++i)
-            if (m.substeps[i] > n)
-                sample_one(s->field, &m, i);
+        unsigned active[batch / SK_WIDE];
         for (int l = 0; l < count; l += SK_WIDE) {
-            const int lanes = count - l < SK_WIDE ? count - l : SK_WIDE;
-            iw substeps;
-            memcpy(&substeps, m.substeps + l, sizeof substeps);
-            const iw active = (substeps > n) & iw_first(lanes);
-            if (iw_any(active))
-                move_lanes(s, t, &m, l, lanes, active);
+            active[l / SK_WIDE] = iw_bits(active_lanes(&m, l, count, n));
+            if (active[l / SK_WIDE])
+                place_lanes(s->field, &m, l);
         }
+        for (int l = 0; l < count; l += SK_WIDE)
+            sample_lanes(s->field, &m, l, active[l / SK_WIDE]);
+        for (int l = 0; l < count; l += SK_WIDE)
+            if (active[l / SK_WIDE])
+                move_lanes(s, t, &m, l, count - l < SK_WIDE ? count - l : SK_WIDE, active_lanes(&m, l, count, n));
     }
     return end_batch(s, count, &m, particles, keys, to);
 }
@@ -331,28 +348,46 @@ static size_t move_part(const sk_foam_step *s, const substep_tables *t, size_t f
     return kept;
 }
 
-void sk_foam_move(const sk_foam_step *s, uint32_t *keys)
+size_t sk_foam_close_gaps(sk_whitewater_particle *particles, const sk_foam_part *parts, size_t part_count)
+{
+    size_t count = 0, from = 0, source = 0;
+    for (size_t part = 0; part < part_count; ++part)
+        count += parts[part].kept;
+    for (size_t part = 0; part < part_count; ++part) {
+        size_t to = parts[part].first + parts[part].kept;
+        const size_t next = part + 1 < part_count ? parts[part + 1].first : count, end = next < count ? next : count;
+        while (to < end) {
+            /* The next kept particles beyond `count`. */
+            source = source > count ? source : count;
+            while (parts[from].first + parts[from].kept <= source)
+                ++from;
+            source = source > parts[from].first ? source : parts[from].first;
+            const size_t there = parts[from].first + parts[from].kept - source, room = end - to;
+            const size_t moved = there < room ? there : room;
+            memcpy(particles + to, particles + source, moved * sizeof *particles);
+            to += moved;
+            source += moved;
+        }
+    }
+    return count;
+}
+
+selkie_code sk_foam_move(const sk_foam_step *s, uint32_t *keys, selkie_error *error)
 {
     sk_whitewater *w = s->w;
     const substep_tables t = make_tables(s);
-    const size_t batches = (w->count + batch - 1) / batch,
-                 parts = (size_t)(w->threads < most_parts ? w->threads : most_parts);
-    size_t kept[most_parts];
-#pragma omp parallel for num_threads((int)parts) schedule(static, 1)
-    for (size_t part = 0; part < parts; ++part) {
-        const size_t first = batches * part / parts * batch, end = batches * (part + 1) / parts * batch;
-        kept[part] = move_part(s, &t, first, end < w->count ? end : w->count, keys);
+    const size_t part_count = (w->count + part_size - 1) / part_size;
+    sk_foam_part *parts = sk_allocate(NULL, (part_count + 1) * sizeof *parts);
+    if (!parts)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory for %zu particles", w->count);
+#pragma omp parallel for num_threads(w->threads) schedule(dynamic, 1)
+    for (size_t part = 0; part < part_count; ++part) {
+        const size_t first = part * part_size, end = first + part_size;
+        parts[part].first = first;
+        parts[part].kept = move_part(s, &t, first, end < w->count ? end : w->count, keys);
     }
-    if (keys)
-        return;
-
-    /* Close the gaps between the parts. */
-    size_t count = kept[0];
-    for (size_t part = 1; part < parts; ++part) {
-        const size_t first = batches * part / parts * batch;
-        if (kept[part])
-            memmove(w->particles + count, w->particles + first, kept[part] * sizeof *w->particles);
-        count += kept[part];
-    }
-    w->count = count;
+    if (!keys)
+        w->count = sk_foam_close_gaps(w->particles, parts, part_count);
+    sk_release(NULL, parts);
+    return SELKIE_OK;
 }

@@ -34,7 +34,16 @@ int sk_foam_confine(const sk_foam_step *s, float position[3], float velocity[3])
  */
 int sk_foam_keep_out(const sk_foam_step *s, const float before[3], float position[3], float velocity[3]);
 /* Moves all particles. keys[i] receives the block of the field that particle i lies in, SK_NO_KEY if it has ended. If
- * `keys` is NULL, those that have ended are left out and the others keep their order. */
-void sk_foam_move(const sk_foam_step *s, uint32_t *keys);
+ * `keys` is NULL, those that have ended are left out; particles from the end of the array take their places. */
+selkie_code sk_foam_move(const sk_foam_step *s, uint32_t *keys, selkie_error *error);
+
+/* A part of the array of particles, of which only the first ones are left. */
+typedef struct sk_foam_part {
+    size_t first, kept;
+} sk_foam_part;
+
+/* Fills the gaps behind the kept particles of the parts, which are in ascending order, with particles from the end of
+ * the array. Returns their number in all. Few are moved, and the result does not depend on the threads. */
+size_t sk_foam_close_gaps(sk_whitewater_particle *particles, const sk_foam_part *parts, size_t part_count);
 
 #endif

@@ -92,7 +92,7 @@ static float clamped(float value, double low, double high)
 static float wave_crest(const sk_foam_step *s, const float x[3], const float v[3], const float n[3])
 {
     const float square = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
-    if (square < 0.25f * 0.25f)
+    if (square < SK_CLOUD_LEAST_NORMAL * SK_CLOUD_LEAST_NORMAL)
         return 0.0f;
     const float size = sqrtf(square);
     if (n[0] * v[0] + n[1] * v[1] + n[2] * v[2] < crest_cosine * size * length(v))
@@ -107,7 +107,8 @@ static float wave_crest(const sk_foam_step *s, const float x[3], const float v[3
             if ((float)side * n[a] > 0.3f * size)
                 continue;
             sk_cloud_contact around;
-            const float density = sk_cloud_field_contact(s->field, y, &around), *m = around.normal;
+            const sk_cloud_place place = sk_cloud_field_place(s->field, y);
+            const float density = sk_cloud_field_contact(s->field, &place, &around), *m = around.normal;
             const float other = length(m);
             if (density < SK_FOAM_SPRAY_BELOW || other < 0.1f)
                 continue;
@@ -127,13 +128,16 @@ static float expected(const sk_foam_step *s, size_t i)
     const float square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
     if (!(square > (float)(w->speed_min * w->speed_min)) || !(square < INFINITY))
         return 0.0f;
+    const sk_cloud_place place = sk_cloud_field_place(s->field, x);
+    if (!sk_cloud_field_is_lively(s->field, &place))
+        return 0.0f;
     sk_cloud_contact contact;
-    const float density = sk_cloud_field_contact(s->field, x, &contact);
+    const float density = sk_cloud_field_contact(s->field, &place, &contact);
     /* Liquid deep inside has no air to trap, lone drops are spray by themselves. */
     if (density > 1.15f || density < 0.05f)
         return 0.0f;
     /* The clash stands for the sum over neighbours |v_ij| (1 - cos(v_ij, x_ij)) of trapped air (Eq. 2). */
-    const float air = clamped(contact.clash, 0.25 * w->speed_min, 0.6 * w->speed_max);
+    const float air = clamped(contact.clash, SK_CLOUD_LEAST_CLASH * w->speed_min, 0.6 * w->speed_max);
     const float crest = def->wave_crest > 0 ? wave_crest(s, x, v, contact.normal) : 0.0f;
     const float sum = (float)def->trapped_air * air + (float)def->wave_crest * crest;
     if (!(sum > 0.0f))
@@ -199,43 +203,45 @@ static void count_new(const sk_foam_step *s, uint8_t *numbers, size_t *sums)
     }
 }
 
-static selkie_code add_new(const sk_foam_step *s, uint8_t *numbers, size_t *sums, selkie_error *error)
+/* Makes the particles of a chunk of the liquid from `to` on, at most `most`, without those that begin outside. Returns
+ * the number that is left. */
+static size_t make_chunk(const sk_foam_step *s, const uint8_t *numbers, size_t c, sk_whitewater_particle *to,
+                         size_t most)
+{
+    size_t made = 0, kept = 0;
+    for (size_t i = c * chunk; i < (c + 1) * chunk && i < s->liquid->count; ++i)
+        for (int n = 0; n < numbers[i] && made < most; ++n, ++made) {
+            sk_whitewater_particle p = make_one(s, i, n);
+            if (p.kind == gone)
+                continue;
+            const sk_cloud_place place = sk_cloud_field_place(s->field, p.position);
+            p.kind = sk_foam_kind(sk_cloud_field_at(s->field, &place)[0]);
+            to[kept++] = p;
+        }
+    return kept;
+}
+
+/* `parts` has room for a part a chunk and one before them. */
+static selkie_code add_new(const sk_foam_step *s, uint8_t *numbers, size_t *sums, sk_foam_part *parts,
+                           selkie_error *error)
 {
     sk_whitewater *w = s->w;
     count_new(s, numbers, sums);
     const size_t chunks = (s->liquid->count + chunk - 1) / chunk, most = (size_t)w->scene->whitewater.most;
     size_t total = w->count;
+    parts[0] = (sk_foam_part){0, w->count};
     for (size_t c = 0; c < chunks; ++c) {
-        const size_t here = sums[c];
-        sums[c] = total;
-        total += here;
+        parts[c + 1].first = total;
+        total += sums[c];
+        total = total < most ? total : most;
+        sums[c] = total - parts[c + 1].first;
     }
-    total = total < most ? total : most;
     SK_TRY(
         sk_reserve(NULL, (void **)&w->particles, &w->capacity, total + 1, sizeof *w->particles, "whitewater", error));
 #pragma omp parallel for num_threads(w->threads) schedule(dynamic, 1)
-    for (size_t c = 0; c < chunks; ++c) {
-        size_t to = sums[c];
-        for (size_t i = c * chunk; i < (c + 1) * chunk && i < s->liquid->count; ++i)
-            for (int n = 0; n < numbers[i] && to < total; ++n)
-                w->particles[to++] = make_one(s, i, n);
-    }
-    /* Kinds, without those that begin outside. */
-#pragma omp parallel for num_threads(w->threads) schedule(static)
-    for (size_t i = w->count; i < total; ++i) {
-        sk_whitewater_particle *p = &w->particles[i];
-        const sk_cloud_place place = sk_cloud_field_place(s->field, p->position);
-        p->kind = p->kind == gone ? gone : sk_foam_kind(sk_cloud_field_at(s->field, &place)[0]);
-    }
-    size_t kept = w->count;
-    for (size_t i = w->count; i < total; ++i) {
-        if (w->particles[i].kind == gone)
-            continue;
-        if (kept < i)
-            w->particles[kept] = w->particles[i];
-        ++kept;
-    }
-    w->count = kept;
+    for (size_t c = 0; c < chunks; ++c)
+        parts[c + 1].kept = make_chunk(s, numbers, c, w->particles + parts[c + 1].first, sums[c]);
+    w->count = sk_foam_close_gaps(w->particles, parts, chunks + 1);
     return SELKIE_OK;
 }
 
@@ -247,18 +253,21 @@ static selkie_code advance(sk_foam_step *s, selkie_error *error)
     SK_TRY(sk_reserve(NULL, (void **)&w->keys, &w->key_capacity, w->count + 1, sizeof *w->keys, "whitewater", error));
     uint8_t *numbers = sk_allocate(NULL, s->liquid->count + 1);
     size_t *sums = sk_allocate(NULL, (s->liquid->count / chunk + 2) * sizeof *sums);
+    sk_foam_part *parts = sk_allocate(NULL, (s->liquid->count / chunk + 3) * sizeof *parts);
     selkie_code code = SELKIE_OK;
-    if (numbers && sums) {
+    if (numbers && sums && parts) {
         const int sorts = s->frame % frames_per_sort == 0;
-        sk_foam_move(s, sorts ? w->keys : NULL);
-        code = sorts ? sort_particles(s, error) : SELKIE_OK;
+        code = sk_foam_move(s, sorts ? w->keys : NULL, error);
+        if (!code && sorts)
+            code = sort_particles(s, error);
         if (!code)
-            code = add_new(s, numbers, sums, error);
+            code = add_new(s, numbers, sums, parts, error);
     } else {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "whitewater: no memory for %zu particles", s->liquid->count);
     }
     sk_release(NULL, numbers);
     sk_release(NULL, sums);
+    sk_release(NULL, parts);
     return code;
 }
 
