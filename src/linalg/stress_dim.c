@@ -757,8 +757,8 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
                 add_source(level, gain, b, &v);
         }
         /* Passes before the last one only estimate the source. */
-        const double looser = pass + 1 < passes ? 1000.0 : 1.0;
-        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), pass == 0, report);
+        const double looser = pass + 1 < passes ? 3000.0 : 1.0;
+        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.03), pass == 0, report);
         if (!isfinite(report->residual) || (!report->converged && pass + 1 < passes))
             break;
         if (pass + 1 == passes)

@@ -26,79 +26,198 @@ static int32_t find_root(int32_t *root, int32_t i)
     return i;
 }
 
-/* The smallest number of a part is its root, so the result does not depend on the order. */
+/* Joins a row to the part with root `own`. Returns the root of the two, the smaller one: the result does not depend on
+ * the order. */
+static inline int32_t join_to(int32_t *root, int32_t own, int32_t other)
+{
+    if (root[other] == own)
+        return own;
+    const int32_t found = find_root(root, other), least = own < found ? own : found;
+    root[own < found ? found : own] = least;
+    root[other] = least;
+    return least;
+}
+
 static inline void join(int32_t *root, int32_t i, int32_t other)
 {
-    if (root[other] == root[i])
-        return;
-    const int32_t a = find_root(root, i), b = find_root(root, other);
-    root[a > b ? a : b] = a > b ? b : a;
+    root[i] = join_to(root, find_root(root, i), other);
 }
 
-/* Joins a group of even rows, which are joined to each other, to neighbours in a half row that begins at `other`. Most
- * of these are one group too. */
-static inline void join_half_rows(int32_t *root, int32_t first, int32_t other, int lanes)
+/* The search for the parts. */
+typedef struct part_search {
+    const sk_stress_level *level;
+    int32_t *root; /* [count] a row of the same part with a smaller number; itself for the first of the part */
+    uint32_t runs; /* all bits if stress acts between even rows and all their neighbours, else none */
+} part_search;
+
+/* Even faces of the cells of a row of a block: bit n is set if all lower faces of cell n are even rows. They are joined
+ * to all their neighbours, so the faces of such a cell are one part. */
+static inline uint32_t even_cells(const part_search *search, int block, int r)
 {
-    int32_t different = 0;
-    for (int n = 1; n < SK_STRESS_GROUP; n++)
-        different |= n < lanes ? root[other] ^ root[other + n] : 0;
-    for (int n = 0; n < (different ? lanes : 1); n++)
-        join(root, first, other + n);
+    uint32_t even = search->runs;
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        const sk_stress_bits *bits = &search->level->bits[block][a][r];
+        even &= bits->unknown & ~bits->own;
+    }
+    return even;
 }
 
-/* Joins a group of even rows to its neighbours with smaller numbers. */
-static void join_group(const sk_stress_level *level, int k, int32_t first, int32_t *root)
+static inline uint32_t even_cells_at(const part_search *search, size_t place)
 {
-    const sk_stress_colour *colour = &level->colour[k];
-    const int odd = first >= colour->odd_groups;
-    const int32_t *column = level->group_column + (size_t)(colour->groups + (first - colour->first) / SK_STRESS_GROUP) *
-                                                      SK_STRESS_GROUP_COLUMNS;
-    for (int m = 0, beyond = SK_STRESS_NEIGHBOURS; m < SK_STRESS_NEIGHBOURS; m++) {
-        const int is_beyond = sk_stress_is_beyond(k / 2 == 0, odd, m);
-        const int32_t edge = first + (odd ? SK_STRESS_GROUP - 1 : 0);
-        if (is_beyond && column[beyond] < edge)
-            join(root, edge, column[beyond]);
-        beyond += is_beyond;
+    return even_cells(search, (int)(place / SK_BLOCK_CELLS), (int)(place % SK_BLOCK_CELLS / SK_BLOCK_N));
+}
 
-        /* The other faces of the group, whose neighbours are consecutive. */
-        const int skipped = is_beyond && !odd;
-        if (column[m] + skipped < first)
-            join_half_rows(root, first, column[m] + skipped, SK_STRESS_GROUP - is_beyond);
+/* The first cell of the run of even cells that cell n is in. */
+static inline int run_start(uint32_t even, int n)
+{
+    const uint32_t gaps = ~even & ((1u << n) - 1);
+    return gaps ? 32 - __builtin_clz(gaps) : 0;
+}
+
+/* The smallest number in a run of even cells, `count` from n on. Numbers rise along a half row, so it is that of one of
+ * the first two cells. */
+static int32_t least_of_run(const sk_stress_level *level, size_t row, int n, int count)
+{
+    int32_t least = level->count;
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int m = n; m < n + 2 && m < n + count; m++) {
+            const int32_t number = level->index[a][row + (size_t)m];
+            least = number < least ? number : least;
+        }
+    return least;
+}
+
+/* Begins the parts of a block's runs of even cells: the first face of a run stands for all of them. With `all` set, the
+ * other faces get its root. */
+static void mark_runs(const part_search *search, int block, int all)
+{
+    const sk_stress_level *level = search->level;
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        const size_t row = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
+        for (uint32_t left = even_cells(search, block, r); left;) {
+            const int n = sk_stress_lowest(left), count = __builtin_ctz(~(left >> n));
+            left &= ~(((1u << count) - 1) << n);
+            if (!all) {
+                search->root[level->index[0][row + (size_t)n]] = least_of_run(level, row, n, count);
+                continue;
+            }
+            const int32_t root = find_root(search->root, level->index[0][row + (size_t)n]);
+            for (int a = 0; a < SELKIE_DIM; a++)
+                for (int m = n; m < n + count; m++)
+                    search->root[level->index[a][row + (size_t)m]] = root;
+        }
     }
 }
 
-/* Even rows are joined to all their neighbours, uneven ones to those between which stress acts. Of each pair, the row
- * with the larger number joins the two. */
-static void join_rows(const sk_stress_level *level, int32_t *root)
+/* Joins even cells of a row to those of the row at `offset` (y and z) that lie beside them, or one before them along x
+ * if `shifted`. */
+static void join_beside(const part_search *search, int block, int r, uint32_t even, const int offset[3], int shifted)
 {
+    const sk_stress_level *level = search->level;
+    const size_t row = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
+    int at[3];
+    sk_stress_cell(r * SK_BLOCK_N, at);
+    const int other[3] = {at[0], at[1] + offset[1], at[2] + offset[2]};
+    const size_t place = sk_stress_place(level->neighbours, block, other);
+    const uint32_t beside = even_cells_at(search, place);
+    for (int shift = 0; shift <= shifted; shift++) {
+        const uint32_t both = (even >> shift) & beside;
+        for (uint32_t starts = both & ~(both << 1); starts; starts &= starts - 1) {
+            const int n = sk_stress_lowest(starts);
+            join(search->root, level->index[0][row + (size_t)run_start(even, n + shift)],
+                 level->index[0][place + (size_t)run_start(beside, n)]);
+        }
+    }
+    if (shifted && even & 1) {
+        const size_t before = sk_stress_place(level->neighbours, block, (const int[3]){-1, other[1], other[2]});
+        const uint32_t cells = even_cells_at(search, before);
+        if (cells >> (SK_BLOCK_N - 1) & 1)
+            join(search->root, level->index[0][row],
+                 level->index[0][before - (SK_BLOCK_N - 1) + (size_t)run_start(cells, SK_BLOCK_N - 1)]);
+    }
+}
+
+/* Joins the even cells of a block to those around it. Of two cells, direct neighbours are: faces of the same component
+ * side by side; in a plane (a, b), the face across a of one and the face across b of the cell one before along a and
+ * one after along b. */
+static void join_cells(const part_search *search, int block)
+{
+    const sk_stress_level *level = search->level;
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        const uint32_t even = even_cells(search, block, r);
+        int at[3];
+        if (!even)
+            continue;
+        sk_stress_cell(r * SK_BLOCK_N, at);
+        const size_t row = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
+        const size_t after = sk_stress_place(level->neighbours, block, (const int[3]){SK_BLOCK_N, at[1], at[2]});
+        if (even >> (SK_BLOCK_N - 1) & 1 && even_cells_at(search, after) & 1)
+            join(search->root, level->index[0][row + (size_t)run_start(even, SK_BLOCK_N - 1)], level->index[0][after]);
+        join_beside(search, block, r, even, (const int[3]){0, 1, 0}, 1);
+        if (SELKIE_DIM == 3) {
+            join_beside(search, block, r, even, (const int[3]){0, 0, 1}, 1);
+            join_beside(search, block, r, even, (const int[3]){0, -1, 1}, 0);
+        }
+    }
+}
+
+/* Joins a row to the neighbours that stress acts on. */
+static inline void join_row(const part_search *search, int32_t i, const int32_t *columns, const float *coefficient)
+{
+    const int32_t count = search->level->count;
+    int32_t own = find_root(search->root, i), others[SK_STRESS_NEIGHBOURS];
+    search->root[i] = own;
+
+    /* The row itself in place of the rest: a branch on them would often be predicted wrongly. */
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        others[m] = (coefficient[m] != 0.0f) & (columns[m] < count) ? columns[m] : i;
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        own = join_to(search->root, own, others[m]);
+    search->root[i] = own;
+}
+
+/* Joins the other rows of a block: even ones to all their neighbours, uneven ones to those between which stress acts.
+ */
+static void join_rows(const part_search *search, int block)
+{
+    const sk_stress_level *level = search->level;
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        const uint32_t even = even_cells(search, block, r);
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            const sk_stress_bits *bits = &level->bits[block][a][r];
+            for (uint32_t left = bits->unknown & ~bits->own & ~even; left; left &= left - 1) {
+                const size_t cell = (size_t)(r * SK_BLOCK_N + sk_stress_lowest(left));
+                const int32_t i = level->index[a][(size_t)block * SK_BLOCK_CELLS + cell];
+                int32_t columns[SK_STRESS_NEIGHBOURS];
+                sk_stress_columns(level, sk_stress_colour_of(level, i), i, columns);
+                join_row(search, i, columns, level->shared[a]);
+            }
+        }
+    }
+}
+
+/* The parts: rows between which stress acts, at once or by way of others. Most rows are in cells whose faces are all
+ * even, which are joined a run at a time. */
+static void find_parts(const sk_stress_level *level, int32_t *root)
+{
+    part_search search = {level, root, ~0u};
     for (int32_t i = 0; i < level->count; i++)
         root[i] = i;
-    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
-        int32_t own = level->colour[k].own_first;
-        for (int32_t i = level->colour[k].first; i < level->colour[k].last; i++) {
-            const int32_t next = own < level->colour[k].own_last ? level->own_row[own] : level->count;
-            const int is_first = i < level->colour[k].singles && (i - level->colour[k].first) % SK_STRESS_GROUP == 0;
-            if (is_first && next >= i + SK_STRESS_GROUP) {
-                /* Faces between two of the group join them: the group is one part. */
-                for (int n = 0; n < SK_STRESS_GROUP; n++)
-                    root[i + n] = i;
-                join_group(level, k, i, root);
-                i += SK_STRESS_GROUP - 1;
-                continue;
-            }
-            int32_t even[SK_STRESS_NEIGHBOURS];
-            const int32_t *columns = even;
-            const float *coefficient = level->shared[k / 2];
-            if (next == i) {
-                columns = level->own_column + (size_t)own * SK_STRESS_NEIGHBOURS;
-                coefficient = level->coefficient + (size_t)own++ * SK_STRESS_NEIGHBOURS;
-            } else {
-                sk_stress_columns(level, k, i, even);
-            }
-            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-                if (columns[m] < i && coefficient[m] != 0.0f)
-                    join(root, i, columns[m]);
-        }
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+            search.runs = level->shared[a][m] != 0.0f ? search.runs : 0;
+    for (int b = 1; b < level->block_count; b++)
+        mark_runs(&search, b, 0);
+    for (int b = 1; b < level->block_count; b++)
+        join_cells(&search, b);
+    for (int b = 1; b < level->block_count; b++)
+        mark_runs(&search, b, 1);
+    for (int b = 1; b < level->block_count; b++)
+        join_rows(&search, b);
+    const int32_t own = level->colour[SK_STRESS_COLOURS - 1].own_last;
+    for (int32_t n = 0; n < own; n++) {
+        const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
+        join_row(&search, level->own_row[n], level->own_column + entry, level->coefficient + entry);
     }
 }
 
@@ -171,9 +290,9 @@ static void solve_part(part *p)
     }
 }
 
-/* Marks the parts that a wall holds, from the faces of a block. */
-static void find_held_parts(const sk_stress_system *system, const sk_stress_level *level, int block,
-                            const int32_t *number_of_part, part *parts)
+/* Marks the roots of the parts that a wall holds, from the faces of a block. */
+static void find_held_parts(const sk_stress_system *system, const sk_stress_level *level, int block, int32_t *root,
+                            uint8_t *held)
 {
     for (int r = 0; r < SK_STRESS_ROWS && level->near_given[block]; r++) {
         const uint32_t around = sk_stress_given_around(level, block, r);
@@ -181,8 +300,8 @@ static void find_held_parts(const sk_stress_system *system, const sk_stress_leve
             for (uint32_t left = level->bits[block][a][r].unknown & around; left; left &= left - 1) {
                 const int c = r * SK_BLOCK_N + sk_stress_lowest(left);
                 const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-                part *p = &parts[number_of_part[number]];
-                p->held = p->held || is_held(system, level, block, c, a, number);
+                uint8_t *mark = &held[find_root(root, number)];
+                *mark = *mark || is_held(system, level, block, c, a, number);
             }
     }
 }
@@ -233,26 +352,30 @@ static void move_block(const sk_stress_level *level, int block, double *x, const
 selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const sk_stress_options *options,
                                            const sk_stress_level *level, double *x, selkie_error *error)
 {
-    int32_t *root, *number, count = 0;
+    int32_t *root, *number, count = 0, loose = 0;
+    uint8_t *held;
     part *parts;
-    const size_t bytes = ((size_t)level->count + 1) * sizeof *root;
-    SK_TRY(sk_arena_take(options->arena, bytes, "viscosity", (void **)&root, error));
-    SK_TRY(sk_arena_take(options->arena, bytes, "viscosity", (void **)&number, error));
-    join_rows(level, root);
+    const size_t rows = (size_t)level->count + 1;
+    SK_TRY(sk_arena_take(options->arena, rows * sizeof *root, "viscosity", (void **)&root, error));
+    SK_TRY(sk_arena_take(options->arena, rows, "viscosity", (void **)&held, error));
+    memset(held, 0, rows);
+    find_parts(level, root);
+    for (int b = 1; b < system->block_count; b++)
+        find_held_parts(system, level, b, root, held);
+    for (int32_t i = 0; i < level->count; i++)
+        loose += (root[i] == i) & !held[i];
+    if (!loose)
+        return SELKIE_OK;
 
     /* Parts in the order of their roots. A root is the smallest of its part, so it is numbered before the others. */
+    SK_TRY(sk_arena_take(options->arena, rows * sizeof *number, "viscosity", (void **)&number, error));
     for (int32_t i = 0; i < level->count; i++)
         number[i] = root[i] == i ? count++ : number[find_root(root, i)];
     SK_TRY(sk_arena_take(options->arena, ((size_t)count + 1) * sizeof *parts, "viscosity", (void **)&parts, error));
     memset(parts, 0, (size_t)count * sizeof *parts);
-
-    int32_t held = 0;
-    for (int b = 1; b < system->block_count; b++)
-        find_held_parts(system, level, b, number, parts);
-    for (int32_t n = 0; n < count; n++)
-        held += parts[n].held;
-    if (held == count)
-        return SELKIE_OK;
+    for (int32_t i = 0; i < level->count; i++)
+        if (root[i] == i)
+            parts[number[i]].held = held[i];
 
     /* One thread and one order: the same bits. */
     for (int b = 1; b < system->block_count; b++)

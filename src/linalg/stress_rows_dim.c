@@ -1,6 +1,7 @@
 /* Unknowns and rows of a level of the stress solver. */
 #include <string.h>
 
+#include "base/simd.h"
 #include "linalg/stress_solver.h"
 
 /* Rows with a smaller diagonal are no unknowns: less than a millionth of a full face. */
@@ -103,53 +104,47 @@ typedef struct row_counts {
     int32_t rows[SK_STRESS_COLOURS][CLASSES], own[SK_STRESS_COLOURS][CLASSES];
 } row_counts;
 
-/* Bits of a row of flags, which are 0 or 1. */
-static inline uint32_t bits_of(const int32_t flags[SK_BLOCK_N])
-{
-    uint32_t bits = 0;
-    for (int n = 0; n < SK_BLOCK_N; n++)
-        bits |= (uint32_t)flags[n] << n;
-    return bits;
-}
-
 /* Finds the unknowns in a row of a block along x, whose first face is at `here` and at `place` of the tiles. Those with
  * other weights than `shared` have their own; NULL = any even weights are shared. */
 static sk_stress_bits find_row(const sk_stress_level *level, const weight_tiles *tiles, size_t here, int place, int a,
                                const sk_stress_weights *shared)
 {
     const float *normal = tiles->normal[a] + place, *before = normal - tile_step[a], *mass = level->mass[a] + here;
+    const float *bulk = tiles->bulk ? tiles->bulk + place : NULL;
     const uint8_t *fixed = level->fixed[a] + here;
-    float diagonal[SK_BLOCK_N];
-    int32_t even[SK_BLOCK_N], unknown[SK_BLOCK_N], given[SK_BLOCK_N];
-    for (int n = 0; n < SK_BLOCK_N; n++) {
-        diagonal[n] = mass[n] + 2.0f * (before[n] + normal[n]);
-        even[n] = before[n] == normal[n];
-    }
-    for (int n = 0; n < SK_BLOCK_N && shared; n++)
-        even[n] &= (mass[n] == shared->mass) & (normal[n] == shared->normal[1]);
-    if (tiles->bulk) {
-        const float *bulk = tiles->bulk + place, *bulk_before = bulk - tile_step[a];
-        for (int n = 0; n < SK_BLOCK_N; n++) {
-            diagonal[n] += bulk_before[n] + bulk[n];
-            even[n] &= (bulk_before[n] == bulk[n]) & (!shared || bulk[n] == shared->bulk[1]);
+    sk_stress_bits row = {0, 0, 0, 0};
+    for (int n = 0; n < SK_BLOCK_N; n += 8) {
+        const f8 own = f8_load(mass + n), first = f8_load(before + n), second = f8_load(normal + n);
+        f8 diagonal = own + 2.0f * (first + second);
+        i8 even = first == second;
+        if (shared)
+            even &= (own == shared->mass) & (second == shared->normal[1]);
+        if (bulk) {
+            const f8 bulk_before = f8_load(bulk + n - tile_step[a]), bulk_here = f8_load(bulk + n);
+            diagonal += bulk_before + bulk_here;
+            even &= bulk_before == bulk_here;
+            if (shared)
+                even &= bulk_here == shared->bulk[1];
         }
-    }
-    for (int m = 0; m < SK_STRESS_ACROSS; m++) {
-        const int b = sk_stress_axis(a, m);
-        const float *shear = tiles->shear[sk_stress_edge(a, b)] + place, *after = shear + tile_step[b];
-        for (int n = 0; n < SK_BLOCK_N; n++) {
-            diagonal[n] += shear[n] + after[n];
-            even[n] &= (shear[n] == after[n]) & (!shared || shear[n] == shared->shear[m][0]);
+        for (int m = 0; m < SK_STRESS_ACROSS; m++) {
+            const int b = sk_stress_axis(a, m);
+            const float *shear = tiles->shear[sk_stress_edge(a, b)] + place + n;
+            const f8 shear_here = f8_load(shear), after = f8_load(shear + tile_step[b]);
+            diagonal += shear_here + after;
+            even &= shear_here == after;
+            if (shared)
+                even &= shear_here == shared->shear[m][0];
         }
-    }
-    for (int n = 0; n < SK_BLOCK_N; n++) {
-        given[n] = fixed[n] != 0;
-        unknown[n] = (diagonal[n] > SMALLEST_DIAGONAL) & !given[n];
+        const uint32_t given = i8_bits(i8_from_bytes(fixed + n) != 0);
+        const uint32_t unknown = i8_bits(diagonal > SMALLEST_DIAGONAL) & ~given;
+        row.given |= given << n;
+        row.unknown |= unknown << n;
+        row.own |= (unknown & ~i8_bits(even)) << n;
     }
     for (int n = 0; n < SK_BLOCK_N && level->home; n++)
-        unknown[n] &= !sk_stress_is_copy(level, here + (size_t)n);
-    const uint32_t bits = bits_of(unknown);
-    return (sk_stress_bits){.unknown = bits, .own = bits & ~bits_of(even), .given = bits_of(given)};
+        row.unknown &= ~((uint32_t)sk_stress_is_copy(level, here + (size_t)n) << n);
+    row.own &= row.unknown;
+    return row;
 }
 
 /* Weights of the first even row of a component in a block that has some normal weight. Returns whether there is one. */

@@ -6,8 +6,10 @@
  * push particles along walls. The velocity at the end of a reflected step is treated like the velocity.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/barriers.h"
 #include "grid/extrapolate.h"
 #include "grid/extrapolate_kernels.h"
@@ -68,6 +70,39 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
         normal[e] *= scale;
 }
 
+/* Which of eight faces across axis d from c on a solid constrains: open faces, unknown velocities and walls of the
+ * domain stay unchanged. */
+static unsigned constrained_faces(const sk_step *step, int block, int c, int d, const float *velocity,
+                                  const float *fraction)
+{
+    const f8 u = f8_load(velocity + c);
+    unsigned faces = i8_bits((f8_load(fraction + c) <= 0.0f) & (u == u));
+    for (unsigned left = faces; left; left &= left - 1) {
+        const int n = __builtin_ctz(left);
+        faces &= ~((unsigned)on_wall(step, block, c + n, d) << n);
+    }
+    return faces;
+}
+
+/* The velocity at a closed face with free slip: it loses its part normal to the surface, relative to the solid, and
+ * what a slip length holds. `own` is the solid's velocity across the face, 0 if the solid is at rest. */
+static float slip_at_face(const sk_step *step, const solid_view *view, int block, int c, int d, float u, float own)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t slot = (size_t)solids->block_slot[block], here = slot * SK_BLOCK_CELLS + (size_t)c;
+    float normal[3], through = 0.0f;
+    if (solids->barriers[here] >> d & 1)
+        SK_DIM(sk_barriers_normal)(solids, &step->grid, block, c, d, normal);
+    else
+        normal_at_face(view, d, node_of(c), normal);
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const float wall = slot >= solids->static_count ? solids->velocity[e][here] : 0.0f;
+        through += normal[e] * (velocity_at_face(view, d, e, node_of(c)) - wall);
+    }
+    const float slipping = u - through * normal[d], grip = solids->grip ? solids->grip[here] : 0.0f;
+    return grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
+}
+
 /* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. */
 static void constrain_block(const sk_step *step, int first, int block, float *const result[3])
 {
@@ -76,42 +111,33 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     int moving = (size_t)solids->block_slot[block] >= solids->static_count;
 
-    /* Load distance and velocity with a halo of one cell. */
     solid_view view;
-    sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sk_tile_load(grid, grid->fields[first + d], block, 1, view.velocity[d]);
+    int loaded = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *velocity = grid->fields[first + d] + base, *fraction = solids->fraction[d] + solid;
+        float *to = result[d] + base;
+        memcpy(to, velocity, SK_BLOCK_CELLS * sizeof *to);
+        for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8) {
+            unsigned left = constrained_faces(step, block, begin, d, velocity, fraction);
+            for (; left; left &= left - 1) {
+                const int c = begin + __builtin_ctz(left);
+                const float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
+                /* No-slip: the face takes the velocity of the solid. */
+                to[c] = own;
+                if (solids->no_slip[solid + (size_t)c])
+                    continue;
 
-    /* Open faces, unknown velocities and walls of the domain stay unchanged. */
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            float u = grid->fields[first + d][base + (size_t)c];
-            result[d][base + (size_t)c] = u;
-            if (solids->fraction[d][solid + (size_t)c] > 0.0f || u != u || on_wall(step, block, c, d))
-                continue;
-
-            /* No-slip: the face takes the velocity of the solid. */
-            int node = node_of(c);
-            float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
-            if (solids->no_slip[solid + (size_t)c]) {
-                result[d][base + (size_t)c] = own;
-                continue;
+                /* Slip needs distance and velocity with a halo of one cell. */
+                if (!loaded) {
+                    sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
+                    for (int e = 0; e < SELKIE_DIM; e++)
+                        sk_tile_load(grid, grid->fields[first + e], block, 1, view.velocity[e]);
+                    loaded = 1;
+                }
+                to[c] = slip_at_face(step, &view, block, c, d, velocity[c], own);
             }
-
-            /* Slip: remove the velocity normal to the surface, relative to the solid, and what a slip length holds. */
-            float normal[3], through = 0.0f;
-            if (solids->barriers[solid + (size_t)c] >> d & 1)
-                SK_DIM(sk_barriers_normal)(solids, grid, block, c, d, normal);
-            else
-                normal_at_face(&view, d, node, normal);
-            for (int e = 0; e < SELKIE_DIM; e++) {
-                float wall = moving ? solids->velocity[e][solid + (size_t)c] : 0.0f;
-                through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
-            }
-            const float slipping = u - through * normal[d];
-            const float grip = solids->grip ? solids->grip[solid + (size_t)c] : 0.0f;
-            result[d][base + (size_t)c] = grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
         }
+    }
 }
 
 /* Constrains a velocity, the fields from `first` on, in some blocks. The velocity that the particles take carries its

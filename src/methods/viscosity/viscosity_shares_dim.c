@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/simd.h"
 #include "grid/grid_kernels.h"
 #include "grid/plain.h"
 #include "methods/viscosity/viscosity_fields.h"
@@ -152,50 +153,52 @@ static void find_closed(const sk_step *step, const sk_viscous_fields *f, int blo
 }
 
 /* Shares of the cells of a row that are full or empty. Interpolated values lie between those of the cells around: most
- * cells are full or empty by their range. Sets `unclear` to 1 for each of the others. Returns whether there are any. */
-static int fill_row(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, const value_ranges *range,
-                    int32_t unclear[SK_BLOCK_N])
+ * cells are full or empty by their range. Returns a bit for each of the others. */
+static uint32_t fill_row(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first,
+                         const value_ranges *range)
 {
     const float far = 0.251f; /* cells; a sub-cell that far from the surface is full or empty */
     const size_t here = sk_plain_index(first);
     const int place = sk_viscous_tile_place(first.local) - 1 - TILE_N - (SELKIE_DIM == 3 ? sk_viscous_tile_step[2] : 0);
     const float *least = range->least + place, *most = range->most + place;
     const uint8_t *kind = step->grid.kinds + here, *closed = f->closed + here;
-    uint8_t *restrict filled = f->filled + here;
-    int32_t occupied[SK_BLOCK_N] = {0}, any = 0;
-    float full[SK_BLOCK_N];
-    if (first.slot <= step->grid.particle_blocks) {
-        const uint32_t *start = step->grid.cell_start + (size_t)(first.slot - 1) * SK_BLOCK_CELLS + (size_t)first.local;
-        for (int i = 0; i < SK_BLOCK_N; i++)
-            occupied[i] = start[i + 1] != start[i];
+    uint8_t *filled = f->filled + here;
+    const uint32_t *start = first.slot <= step->grid.particle_blocks
+                                ? step->grid.cell_start + (size_t)(first.slot - 1) * SK_BLOCK_CELLS + first.local
+                                : NULL;
+    uint32_t unclear = 0;
+    for (int i = 0; i < SK_BLOCK_N; i += 8) {
+        const i8 solid = (i8_from_bytes(kind + i) & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+        i8 vacant = f8_load(most + i) < -far;
+        if (start) {
+            i8 from, to;
+            memcpy(&from, start + i, sizeof from);
+            memcpy(&to, start + i + 1, sizeof to);
+            vacant &= from == to;
+        }
+        const i8 empty = solid | vacant, is_full = ~empty & (f8_load(least + i) > far);
+        const f8 full = f8_select(is_full, f8_splat(1.0f), f8_splat(0.0f));
+        i8_to_bytes(filled + i, (empty & 2) | (is_full & (i8_from_bytes(closed + i) == 0) & 1));
+        unclear |= i8_bits(~(empty | is_full)) << i;
+        for (int n = 0; n < SK_CORNERS; n++)
+            f8_store(f->share[n] + here + i, full);
     }
-    for (int i = 0; i < SK_BLOCK_N; i++) {
-        const int solid = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
-        const int empty = solid | (!occupied[i] & (most[i] < -far)), is_full = !empty & (least[i] > far);
-        full[i] = is_full ? 1.0f : 0.0f;
-        filled[i] = (uint8_t)(empty ? 2 : is_full & !closed[i]);
-        unclear[i] = !(empty | is_full);
-        any |= unclear[i];
-    }
-    for (int n = 0; n < SK_CORNERS; n++)
-        memcpy(f->share[n] + here, full, sizeof full);
-    return any;
+    return unclear;
 }
 
 void SK_DIM(sk_viscous_measure)(const sk_step *step, const sk_viscous_fields *f, int block)
 {
     surface_tiles tiles;
     value_ranges range;
-    int32_t unclear[SK_BLOCK_N];
     find_closed(step, f, block);
     if (!block)
         return;
     tiles.cut = step->solids.obstacle_count > 0 && step->solids.block_slot[block];
     load_tiles(step, block, &tiles);
     find_ranges(&tiles, &range);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N)
-        if (fill_row(step, f, (sk_plain_cell){block, c}, &range, unclear))
-            for (int i = 0; i < SK_BLOCK_N; i++)
-                if (unclear[i])
-                    measure_cell(step, f, (sk_plain_cell){block, c + i}, &tiles);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        uint32_t unclear = fill_row(step, f, (sk_plain_cell){block, c}, &range);
+        for (; unclear; unclear &= unclear - 1)
+            measure_cell(step, f, (sk_plain_cell){block, c + __builtin_ctz(unclear)}, &tiles);
+    }
 }
