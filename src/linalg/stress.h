@@ -34,7 +34,7 @@ typedef struct sk_stress_system {
     const float *bulk;    /* b_c; NULL = 0 */
     const float *shear[3];   /* s_e, by the axis along the edge */
     const uint8_t *fixed[3]; /* 1 = the velocity of the face is given */
-    const float *target[3];  /* u*; not read where the mass is 0 */
+    const float *target[3];  /* u*; NaN = unknown, where the mass is 0 */
     float *velocity[3];      /* in: the start, and given velocities; out: u at the unknowns */
     float *push[3];          /* out: minus the normal stress of each cell along an axis; NULL = not wanted */
     uint8_t *solved[3];      /* out: 1 at the unknowns, else 0; NULL = not wanted */

@@ -2,7 +2,10 @@
  *
  * Viscous forces are internal, so both stay what the target says. The conjugate gradients stop at a tolerance and leave
  * an error. A rigid motion removes it: it has no strain, so the stress does not change. Each connected part of the
- * liquid gets its own (Batty and Bridson 2008, sec. 4, keep it by tight tolerances). */
+ * liquid gets its own (Batty and Bridson 2008, sec. 4, keep it by tight tolerances).
+ *
+ * A speck, a part with less than a cell of liquid, keeps its target. Few of its faces have mass, so that its rotation
+ * is free: the massless faces beside them may have any velocity, and a particle that reads them would lose its own. */
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +18,7 @@ typedef struct part {
     double matrix[TRIANGLE]; /* of masses: lower triangle */
     double missing[MODES];   /* momentum and angular momentum; then the rigid motion */
     int held;                /* a wall acts on it */
+    int speck;               /* less than a cell of liquid */
 } part;
 
 static int32_t find_root(int32_t *root, int32_t i)
@@ -332,15 +336,29 @@ static void sum_block(const sk_stress_system *system, const sk_stress_level *lev
         }
 }
 
-/* Adds the rigid motion of its part to each face. */
-static void move_block(const sk_stress_level *level, int block, double *x, const int32_t *number_of_part,
-                       const part *parts)
+/* Has a part less than a cell of liquid? Its mass along each axis is that of its faces across it. */
+static int is_speck(const part *p)
+{
+    double mass = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        mass += p->matrix[d * (d + 3) / 2];
+    return mass < SELKIE_DIM;
+}
+
+/* Adds the rigid motion of its part to each face. Faces of specks take their target where there is one. */
+static void move_block(const sk_stress_system *system, const sk_stress_level *level, int block, double *x,
+                       const int32_t *number_of_part, const part *parts)
 {
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
             if (number == level->count || parts[number_of_part[number]].held)
                 continue;
+            const float target = system->target[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+            if (parts[number_of_part[number]].speck && target == target) {
+                x[number] = (double)target;
+                continue;
+            }
             double centre[3], mode[MODES];
             face_centre(level, block, c, a, centre);
             rigid_modes(level, centre, a, mode);
@@ -380,10 +398,12 @@ selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const
     /* One thread and one order: the same bits. */
     for (int b = 1; b < system->block_count; b++)
         sum_block(system, level, b, x, number, parts);
-    for (int32_t n = 0; n < count; n++)
+    for (int32_t n = 0; n < count; n++) {
+        parts[n].speck = !parts[n].held && is_speck(&parts[n]);
         solve_part(&parts[n]);
+    }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < system->block_count; b++)
-        move_block(level, b, x, number, parts);
+        move_block(system, level, b, x, number, parts);
     return SELKIE_OK;
 }

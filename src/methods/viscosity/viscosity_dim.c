@@ -369,7 +369,9 @@ static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int blo
         weigh_liquids(step, f, cell);
 }
 
-/* The mean change by viscosity of the faces beside a face that stress acted on, or that followed such faces. */
+/* The mean change by viscosity of the faces beside a face that stress acted on, or that followed such faces. Faces of a
+ * speck do not change (stress_rigid_dim.c): a face beside one of them moves with the speck, not with the liquid on its
+ * other side. */
 static float change_beside(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d, int layer)
 {
     const sk_grid *grid = &step->grid;
@@ -382,6 +384,8 @@ static float change_beside(const sk_step *step, const sk_viscous_fields *f, sk_p
         const int moved = f->solved[d][other] || (layer && f->carried[d][other]);
         if (!moved || f->fixed[d][other] || change != change)
             continue;
+        if (change == 0.0f)
+            return 0.0f;
         sum += change;
         count++;
     }
