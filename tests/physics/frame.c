@@ -155,6 +155,7 @@ typedef struct rolling {
 /* What rolls: the angle in degrees, and cells along the tank. */
 typedef struct rolling_case {
     const char *name;
+    selkie_method method;
     selkie_incompressibility kind;
     double angle;
     int cells;
@@ -166,6 +167,7 @@ static void roll_tank(int as_obstacle, const rolling_case *c, rolling *found)
     const double low = as_obstacle ? wall + margin : 0.0; /* of the tank's inside, x and y */
     test_scene t;
     tank(&t, 2, length + 2 * low, 0.8 + 2 * low, 1, h);
+    selkie_scene_set_method(&t.scene, c->method);
     t.scene.volume = SELKIE_VOLUME_AUTO;
     t.scene.incompressibility = c->kind;
     t.scene.time.step = 0.2 * h;
@@ -233,11 +235,13 @@ static void compare_heights(const char *what, const char *measure, const double 
 static void rolling_tank(void **state)
 {
     (void)state;
-    static const rolling_case cases[2] = {
-        {"rolling tank, FLIP", SELKIE_INCOMPRESSIBILITY_BILATERAL, 2.0, 40},
-        {"rolling tank, unilateral", SELKIE_INCOMPRESSIBILITY_UNILATERAL, 4.0, 80},
+    static const rolling_case cases[] = {
+        {"rolling tank, FLIP", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_BILATERAL, 2.0, 40},
+        {"rolling tank, APIC", SELKIE_METHOD_APIC, SELKIE_INCOMPRESSIBILITY_BILATERAL, 2.0, 40},
+        {"rolling tank, PIC", SELKIE_METHOD_PIC, SELKIE_INCOMPRESSIBILITY_BILATERAL, 2.0, 40},
+        {"rolling tank, unilateral", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_UNILATERAL, 4.0, 80},
     };
-    for (int c = 0; c < 2; c++) {
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         rolling frame, obstacle;
         for (int n = 0; n < 2; n++)
             roll_tank(n, &cases[c], n ? &obstacle : &frame);
