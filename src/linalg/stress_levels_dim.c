@@ -640,8 +640,8 @@ static float stiffness_of(const sk_stress_level *level)
 
 /* Most stress over mass of rows for which sweeps do: of the finest level, and of others. More takes over 20 iterations
  * in 2D. In 3D coarse levels, with an eighth of the unknowns, are the faster way from half of it on. For coarse levels
- * 1.5 is the most that costs no iteration: a box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations with
- * 0.4 and with 1.5, and 6, 6 and 6 with 6. */
+ * 1.5 is the most that costs no iteration: a box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations
+ * with 0.4 and with 1.5, and 6, 6 and 6 with 6. */
 #define SOFT_STIFFNESS (SELKIE_DIM == 2 ? 24.0f : 12.0f)
 #define SOFT_COARSE_STIFFNESS 1.5f
 

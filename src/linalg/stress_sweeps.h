@@ -6,7 +6,8 @@
 #include "linalg/multigrid.h"
 #include "linalg/stress_solver.h"
 
-enum { CHUNK = 4096 }; /* unknowns of a partial sum */
+enum { CHUNK = 4096 };         /* unknowns of a partial sum */
+enum { SK_STRESS_FEW = 8192 }; /* rows of a level for which one thread is fastest */
 
 /* The share of a thread in [first, last), in whole units. */
 typedef struct share {
@@ -153,6 +154,9 @@ static inline __attribute__((unused)) chains chains_at(const double *values, int
 {
     return *(const chains *)(const void *)(values + i);
 }
+
+/* A symmetric V cycle from level `at` on, for A x = b from x = 0. */
+void SK_DIM(sk_stress_cycle)(const sk_stress_hierarchy *hierarchy, int at, sk_team team);
 
 /* Packs the rows of a soft level. */
 selkie_code SK_DIM(sk_stress_pack)(const sk_stress_level *level, const sk_stress_options *options,
