@@ -174,7 +174,7 @@ static inline void join_row(const part_search *search, int32_t i, const int32_t 
 
     /* The row itself in place of the rest: a branch on them would often be predicted wrongly. */
     for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-        others[m] = (coefficient[m] != 0.0f) & (columns[m] < count) ? columns[m] : i;
+        others[m] = ((coefficient[m] != 0.0f) & (columns[m] < count)) ? columns[m] : i;
     for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
         own = join_to(search->root, own, others[m]);
     search->root[i] = own;
