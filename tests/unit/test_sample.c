@@ -212,6 +212,33 @@ static void jitter_is_part_of_a_sub_cell(void **state)
     }
 }
 
+/* A level between layers of sub-cells: the number of particles is that of the volume to one in a thousand, and no part
+ * of the surface has two more than its share. With lots, a part of four cells missed its share by up to six. */
+static void a_level_between_layers_is_even(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int eighth = 1; eighth < 8; eighth++) {
+            selkie_scene scene;
+            selkie_liquid_def liquid;
+            make_scene(&scene, &liquid, dimension);
+            liquid.shape.max[1] = (8 + eighth / 8.0) / 16;
+            selkie_world *world = make_world(&scene, 1);
+            const int64_t count = selkie_world_particle_count(world);
+            const double per_column = (8 + eighth / 8.0) * (dimension == 2 ? 9 : 8 * 16);
+            const sk_particle *particles = particles_of(world);
+            double parts[4] = {0, 0, 0, 0};
+            for (int64_t p = 0; p < count; p++) {
+                parts[(int)(particles[p].position[0] * 4)]++;
+                assert_true(particles[p].position[1] <= liquid.shape.max[1]);
+            }
+            assert_true(fabs((double)count / (16 * per_column) - 1) < 1e-3);
+            for (int part = 0; part < 4; part++)
+                assert_true(fabs(parts[part] - 4 * per_column) < (dimension == 2 ? 2 : 6));
+            selkie_world_destroy(world);
+        }
+}
+
 /* Memory follows the liquid: two balls in opposite corners of domains of 16, 80 and 1,000 m take the same. */
 static void memory_does_not_follow_the_domain(void **state)
 {
@@ -256,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_count_is_kept_exactly),          cmocka_unit_test(counted_liquids_stand_beside_others),
         cmocka_unit_test(obstacles_are_filled_where_asked), cmocka_unit_test(a_shape_without_room_is_refused),
         cmocka_unit_test(jitter_is_part_of_a_sub_cell),     cmocka_unit_test(memory_does_not_follow_the_domain),
+        cmocka_unit_test(a_level_between_layers_is_even),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
