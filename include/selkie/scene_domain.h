@@ -78,7 +78,7 @@ typedef struct selkie_time_def {
     double fps;        /* 1/s frames per second */
     double step;       /* s  fixed step, 0 = by the CFL number */
     double cfl;        /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
-                             0 = 3, or 6 where volume is idp, or 0.4 for sph */
+                             0 = 1.75 (flip), 2 (apic, pic), 1 (unilateral) or 0.4 (sph) */
     double min_step;   /* s  lower bound of steps by the CFL number, except before a frame */
     double max_step;   /* s  0 = 1 / fps */
     double reflection; /*  part of the pressure's net change of velocity that a step adds once more; 0 = none */

@@ -193,7 +193,8 @@ static const sk_field time_fields[] = {
      .doc = "fixed step, which sph and elastoplastic points split where it is longer than the CFL number allows; 0 = "
             "by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 1.75 with flip, 2 with "
+            "apic and pic, 1 where "
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
             "may cross, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
