@@ -151,9 +151,9 @@ selkie_code sk_world_add_liquid(selkie_world *world, const selkie_liquid_def *li
     if (sk_particles_find_attribute(&step->particles, "temperature"))
         sk_particles_add_attribute(&sample, "temperature", 1, 0);
     int64_t total, liquid_cells;
-    selkie_code code =
-        sk_world_sample(&(sk_sampling){&scene, &step->grid, &step->solids, step->threads, step->particles_per_cell},
-                        &sample, &total, &liquid_cells, error);
+    selkie_code code = sk_world_sample(
+        &(sk_sampling){&scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, NULL}, &sample,
+        &total, &liquid_cells, error);
     if (code == SELKIE_OK && sample.count)
         code = fill_room(step, &sample, added, error);
     sk_particles_free(&sample);

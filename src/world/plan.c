@@ -153,8 +153,9 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     if (code == SELKIE_OK)
         code = sk_solids_init(&solids, relative, &grid, &memory, error);
     if (code == SELKIE_OK)
-        code = sk_world_sample(&(sk_sampling){relative, &grid, &solids, threads, sk_scene_particles_per_cell(scene)},
-                               NULL, &plan->particles, &plan->liquid_cells, error);
+        code =
+            sk_world_sample(&(sk_sampling){relative, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL},
+                            NULL, &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
         code = check_methods(relative, &grid, &solids, threads, &memory, error);
     sk_threads_end(before);

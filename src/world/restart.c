@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/block_table.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "particles/kd_tree.h"
 #include "world/world_internal.h"
@@ -23,8 +25,9 @@
 /* The liquid of the checkpoint, without what does not fit into the scene. */
 typedef struct old_liquid {
     int64_t count;
-    sk_particle *records;
-    int64_t *rows;                                       /* of each in the chunks */
+    const sk_particle *records;                          /* of the checkpoint */
+    float (*positions)[3];                               /* m  in the scene; NULL where the store holds them already */
+    uint32_t *rows;                                      /* of each in the chunks */
     const sk_state_chunk *attributes[SK_MAX_ATTRIBUTES]; /* parallel to those of the new store; NULL = not there */
     double spacing;                                      /* m, of particles at rest */
 } old_liquid;
@@ -88,21 +91,23 @@ static void find_shift(const sk_step *step, const restart *from, double shift[3]
         shift[d] = d < step->dimension ? origin[d] - step->grid.origin[d] : 0.0;
 }
 
-/* Copies the particles that fit. */
-static selkie_code take_old(sk_step *step, const restart *from, old_liquid *old, selkie_error *error)
+/* Finds the particles that fit. Those that are `kept` as they are go straight into the store. */
+static selkie_code take_old(sk_step *step, const restart *from, int kept, old_liquid *old, selkie_error *error)
 {
     int64_t count = from->header.particle_count;
-    const sk_particle *records = count ? find_chunk(from, "particles")->data : NULL;
-    old->records = sk_allocate(step->memory, (size_t)(count + 1) * sizeof *old->records);
+    old->records = count ? find_chunk(from, "particles")->data : NULL;
+    if (kept)
+        SK_TRY(sk_particles_reserve(&step->particles, count, error));
+    old->positions = kept ? NULL : sk_allocate(step->memory, (size_t)(count + 1) * sizeof *old->positions);
     old->rows = sk_allocate(step->memory, (size_t)(count + 1) * sizeof *old->rows);
-    if (!old->records || !old->rows)
+    if ((!kept && !old->positions) || !old->rows)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %lld particles", from->file, (long long)count);
     float low[3], high[3];
     double shift[3];
     sk_solids_bounds(&step->solids, &step->grid, low, high);
     find_shift(step, from, shift);
     for (int64_t p = 0; p < count; p++) {
-        sk_particle record = records[p];
+        sk_particle record = old->records[p];
         for (int d = 0; d < 3; d++)
             record.position[d] = (float)(record.position[d] + shift[d]);
         if (record.flags & SK_PARTICLE_DEAD || !admit(step, low, high, &record, from->report))
@@ -112,8 +117,11 @@ static selkie_code take_old(sk_step *step, const restart *from, old_liquid *old,
                 return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: particle %u has no finite velocity", from->file,
                                record.id);
         record.flags = 0;
-        old->rows[old->count] = p;
-        old->records[old->count++] = record;
+        if (kept)
+            step->particles.records[old->count] = record;
+        else
+            memcpy(old->positions[old->count], record.position, sizeof record.position);
+        old->rows[old->count++] = (uint32_t)p;
     }
     return SELKIE_OK;
 }
@@ -136,10 +144,9 @@ static selkie_code check_materials(const sk_step *step, const restart *from, con
 
 /* --- The same volume --- */
 
-static selkie_code copy_particles(sk_particles *particles, const old_liquid *old, selkie_error *error)
+/* The records lie in the store already. */
+static void keep_particles(sk_particles *particles, const old_liquid *old)
 {
-    SK_TRY(sk_particles_reserve(particles, old->count, error));
-    memcpy(particles->records, old->records, (size_t)old->count * sizeof *old->records);
     for (int64_t p = 0; p < old->count; p++)
         particles->records[p].id = (uint32_t)p;
     for (int a = 0; a < particles->attribute_count; a++) {
@@ -150,99 +157,119 @@ static selkie_code copy_particles(sk_particles *particles, const old_liquid *old
             memcpy(attribute->data + (size_t)p * width, values + (size_t)old->rows[p] * width, width * 4);
     }
     particles->count = old->count;
-    return SELKIE_OK;
 }
 
 /* --- Another volume --- */
 
-/* Old particles by bins of the width of the radius. */
+/* Old particles by bins of the width of the radius. Bins share slots by a hash, so that memory follows the particles,
+ * not the box around them. */
 typedef struct old_bins {
     const old_liquid *old;
     int dimension;
     double radius, low[3];
-    int64_t cells[3];
-    int64_t *begin;  /* [bins + 1] */
-    int64_t *sorted; /* [count] particles, in their order within a bin */
+    uint64_t slots;   /* a power of two */
+    uint32_t *begin;  /* [slots + 2] */
+    uint32_t *sorted; /* [count] particles, in their order within a slot */
 } old_bins;
 
-static int64_t bin_of(const old_bins *bins, const float x[3])
+static void bin_of(const old_bins *bins, const float x[3], int64_t bin[3])
 {
-    int64_t place[3] = {0, 0, 0};
-    for (int d = 0; d < bins->dimension; d++) {
-        place[d] = (int64_t)((x[d] - bins->low[d]) / bins->radius);
-        place[d] = place[d] < 0 ? 0 : place[d] >= bins->cells[d] ? bins->cells[d] - 1 : place[d];
-    }
-    return place[0] + bins->cells[0] * (place[1] + bins->cells[1] * place[2]);
+    for (int d = 0; d < 3; d++)
+        bin[d] = d < bins->dimension ? (int64_t)floor((x[d] - bins->low[d]) / bins->radius) : 0;
+}
+
+static uint64_t slot_of(const old_bins *bins, const int64_t bin[3])
+{
+    return sk_hash64(sk_block_key((int)bin[0], (int)bin[1], (int)bin[2])) & (bins->slots - 1);
 }
 
 static selkie_code make_bins(const old_liquid *old, double radius, int dimension, sk_memory *memory, old_bins *bins,
                              double high[3], selkie_error *error)
 {
-    *bins = (old_bins){.old = old, .dimension = dimension, .radius = radius, .cells = {1, 1, 1}};
-    int64_t total = 1;
+    *bins = (old_bins){.old = old, .dimension = dimension, .radius = radius, .slots = 1};
     for (int d = 0; d < dimension; d++) {
         double low = INFINITY;
         high[d] = -INFINITY;
         for (int64_t p = 0; p < old->count; p++) {
-            low = fmin(low, old->records[p].position[d]);
-            high[d] = fmax(high[d], old->records[p].position[d]);
+            low = fmin(low, old->positions[p][d]);
+            high[d] = fmax(high[d], old->positions[p][d]);
         }
-        bins->low[d] = low - radius;
+        bins->low[d] = low - 2.0 * radius; /* no bin beside a particle's has a negative number */
         high[d] += radius;
-        bins->cells[d] = (int64_t)((high[d] - bins->low[d]) / radius) + 1;
-        total *= bins->cells[d];
     }
-    bins->begin = sk_allocate_zeroed(memory, (size_t)(total + 2) * sizeof *bins->begin);
+    while (bins->slots < (uint64_t)old->count / 4)
+        bins->slots *= 2;
+    bins->begin = sk_allocate_zeroed(memory, (size_t)(bins->slots + 2) * sizeof *bins->begin);
     bins->sorted = sk_allocate(memory, (size_t)(old->count + 1) * sizeof *bins->sorted);
     if (!bins->begin || !bins->sorted)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for sampling %lld particles again",
                        (long long)old->count);
 
-    /* Counting sort: begin[b + 1] is where bin b is being filled, and at the end where it ends. */
-    for (int64_t p = 0; p < old->count; p++)
-        bins->begin[bin_of(bins, old->records[p].position) + 2]++;
-    for (int64_t b = 0; b < total; b++)
-        bins->begin[b + 2] += bins->begin[b + 1];
-    for (int64_t p = 0; p < old->count; p++)
-        bins->sorted[bins->begin[bin_of(bins, old->records[p].position) + 1]++] = p;
+    /* Counting sort: begin[s + 1] is where slot s is being filled, and at the end where it ends. */
+    int64_t bin[3];
+    for (int64_t p = 0; p < old->count; p++) {
+        bin_of(bins, old->positions[p], bin);
+        bins->begin[slot_of(bins, bin) + 2]++;
+    }
+    for (uint64_t s = 0; s < bins->slots; s++)
+        bins->begin[s + 2] += bins->begin[s + 1];
+    for (int64_t p = 0; p < old->count; p++) {
+        bin_of(bins, old->positions[p], bin);
+        bins->sorted[bins->begin[slot_of(bins, bin) + 1]++] = (uint32_t)p;
+    }
     return SELKIE_OK;
 }
 
-/* Calls `visit` for each old particle within the radius of a place, with its weight: 1 there, 0 at the radius. */
-typedef void (*visit_old)(void *context, int64_t particle, double weight);
+/* Calls `visit` for each old particle within the radius of a place, with its weight: 1 there, 0 at the radius; until
+ * a call returns 0. */
+typedef int (*visit_old)(void *context, int64_t particle, double weight);
 
 static void visit_near(const old_bins *bins, const float x[3], visit_old visit, void *context)
 {
-    int64_t first[3] = {0, 0, 0}, last[3] = {0, 0, 0};
-    for (int d = 0; d < bins->dimension; d++) {
-        int64_t middle = (int64_t)floor((x[d] - bins->low[d]) / bins->radius);
-        first[d] = middle > 0 ? middle - 1 : 0;
-        last[d] = middle + 1 < bins->cells[d] ? middle + 1 : bins->cells[d] - 1;
-    }
-    for (int64_t k = first[2]; k <= last[2]; k++)
-        for (int64_t j = first[1]; j <= last[1]; j++)
-            for (int64_t i = first[0]; i <= last[0]; i++) {
-                int64_t bin = i + bins->cells[0] * (j + bins->cells[1] * k);
-                for (int64_t n = bins->begin[bin]; n < bins->begin[bin + 1]; n++) {
-                    const float *y = bins->old->records[bins->sorted[n]].position;
+    const int deep = bins->dimension == 3 ? 1 : 0;
+    int64_t middle[3], own[3];
+    bin_of(bins, x, middle);
+    for (int64_t k = middle[2] - deep; k <= middle[2] + deep; k++)
+        for (int64_t j = middle[1] - 1; j <= middle[1] + 1; j++)
+            for (int64_t i = middle[0] - 1; i <= middle[0] + 1; i++) {
+                const int64_t bin[3] = {i, j, k};
+                if (i < 0 || j < 0 || k < 0)
+                    continue;
+                const uint64_t slot = slot_of(bins, bin);
+                for (uint32_t n = bins->begin[slot]; n < bins->begin[slot + 1]; n++) {
+                    const float *y = bins->old->positions[bins->sorted[n]];
                     double square = 0.0;
                     for (int d = 0; d < bins->dimension; d++)
                         square += ((double)x[d] - y[d]) * ((double)x[d] - y[d]);
                     double rest = 1.0 - square / (bins->radius * bins->radius);
-                    if (rest > 0.0)
-                        visit(context, bins->sorted[n], rest * rest);
+                    if (!(rest > 0.0))
+                        continue;
+                    bin_of(bins, y, own); /* other bins may share the slot */
+                    if (memcmp(own, bin, sizeof own) == 0 && !visit(context, bins->sorted[n], rest * rest))
+                        return;
                 }
             }
 }
 
-static void count_near(void *context, int64_t particle, double weight)
+static int count_near(void *context, int64_t particle, double weight)
 {
     (void)particle;
     (void)weight;
     ++*(int *)context;
+    return 0; /* one is enough */
 }
 
-/* The places of the scene's own sampling near old particles, as points whose index is their place in `places`. */
+/* Is there an old particle within the radius of a place (m)? */
+static int is_near(const void *context, const double x[3])
+{
+    const float place[3] = {(float)x[0], (float)x[1], (float)x[2]};
+    int near = 0;
+    visit_near(context, place, count_near, &near);
+    return near > 0;
+}
+
+/* The places of the scene's own sampling near old particles, as points whose index is their place in `places`. Only
+ * these are made: the box around a splash holds many times the places of its liquid. */
 static selkie_code find_places(sk_step *step, const old_bins *bins, const double high[3], sk_particles *places,
                                sk_kd_point **points, int64_t *point_count, selkie_error *error)
 {
@@ -257,17 +284,16 @@ static selkie_code find_places(sk_step *step, const old_bins *bins, const double
     scene.liquid_count = 1;
     scene.liquids = &box;
     int64_t total, liquid_cells;
-    SK_TRY(sk_world_sample(&(sk_sampling){&scene, &step->grid, &step->solids, step->threads, step->particles_per_cell},
-                           places, &total, &liquid_cells, error));
+    const sk_sampling_near near = {bins->old->count, (const float(*)[3])bins->old->positions, bins->radius, is_near,
+                                   bins};
+    const sk_sampling sampling = {&scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, &near};
+    SK_TRY(sk_world_sample(&sampling, places, &total, &liquid_cells, error));
     *points = sk_allocate(step->memory, (size_t)(total + 1) * sizeof **points);
     if (!*points)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for %lld places of particles", (long long)total);
     for (int64_t p = 0; p < total; p++) {
         const float *x = places->records[p].position;
-        int near = 0;
-        visit_near(bins, x, count_near, &near);
-        if (near)
-            (*points)[(*point_count)++] = (sk_kd_point){{x[0], x[1], x[2]}, (uint32_t)p, (uint32_t)p};
+        (*points)[(*point_count)++] = (sk_kd_point){{x[0], x[1], x[2]}, (uint32_t)p, (uint32_t)p};
     }
     return SELKIE_OK;
 }
@@ -276,7 +302,7 @@ static selkie_code find_places(sk_step *step, const old_bins *bins, const double
 static int take_place(const old_liquid *old, int64_t particle, double reach, sk_kd_tree *tree, sk_particles *places)
 {
     sk_kd_point nearest;
-    const float *x = old->records[particle].position;
+    const float *x = old->positions[particle];
     if (!sk_kd_tree_nearest(tree, x, &nearest))
         return 0;
     double square = 0.0;
@@ -330,15 +356,16 @@ static const float *old_floats(const old_liquid *old, int attribute, int compone
     return values + old->rows[particle] * components;
 }
 
-static void add_old(void *context, int64_t particle, double weight)
+static int add_old(void *context, int64_t particle, double weight)
 {
     mean_values *mean = context;
-    const sk_particle *record = &mean->old->records[particle];
+    const float *velocity = mean->old->records[mean->old->rows[particle]].velocity;
+    const float *position = mean->old->positions[particle];
     const float *affine = mean->affine >= 0 ? old_floats(mean->old, mean->affine, 9, particle) : NULL;
     for (int d = 0; d < mean->dimension; d++) {
-        double v = record->velocity[d];
+        double v = velocity[d];
         for (int e = 0; affine && e < mean->dimension; e++)
-            v += affine[3 * d + e] * ((double)mean->position[e] - record->position[e]);
+            v += affine[3 * d + e] * ((double)mean->position[e] - position[e]);
         mean->velocity[d] += weight * v;
     }
     for (int a = 0; a < mean->particles->attribute_count; a++) {
@@ -354,6 +381,7 @@ static void add_old(void *context, int64_t particle, double weight)
         mean->nearest = particle;
     }
     mean->weight += weight;
+    return 1;
 }
 
 static void fill_particle(const old_bins *bins, sk_particles *particles, int affine, int64_t index)
@@ -424,6 +452,8 @@ static selkie_code resample(sk_step *step, const restart *from, const old_liquid
     if (code == SELKIE_OK)
         code = sk_kd_tree_create((size_t)point_count, points, step->threads, "places of particles", step->memory, &tree,
                                  error);
+    sk_release(step->memory, points); /* the tree has a copy */
+    points = NULL;
 
     /* Particles on them. */
     int64_t *waiting = code == SELKIE_OK ? sk_allocate(step->memory, (size_t)(wanted + 1) * sizeof *waiting) : NULL;
@@ -435,7 +465,6 @@ static selkie_code resample(sk_step *step, const restart *from, const old_liquid
     }
     sk_kd_tree_destroy(tree);
     sk_release(step->memory, waiting);
-    sk_release(step->memory, points);
     sk_release(step->memory, bins.begin);
     sk_release(step->memory, bins.sorted);
     sk_particles_free(&places);
@@ -454,16 +483,18 @@ static selkie_code fill_from_state(sk_step *step, void *context, selkie_error *e
                           from->header.cell_size / pow((double)from->header.particles_per_cell, 1.0 / dimension)};
     double spacing = step->grid.cell_size / pow((double)step->particles_per_cell, 1.0 / dimension);
     match_attributes(from, &step->particles, &old);
-    selkie_code code = take_old(step, from, &old, error);
+    report->resampled = fabs(old.spacing - spacing) > 1e-6 * spacing;
+    selkie_code code = take_old(step, from, !report->resampled, &old, error);
     if (code == SELKIE_OK)
         code = check_materials(step, from, &old, error);
-    report->resampled = fabs(old.spacing - spacing) > 1e-6 * spacing;
-    if (code == SELKIE_OK && old.count)
-        code = report->resampled ? resample(step, from, &old, error) : copy_particles(&step->particles, &old, error);
+    if (code == SELKIE_OK && old.count && report->resampled)
+        code = resample(step, from, &old, error);
+    else if (code == SELKIE_OK && old.count)
+        keep_particles(&step->particles, &old);
     step->particles.next_id = (uint32_t)step->particles.count;
     sk_particles_moved(&step->particles);
     report->taken = step->particles.count;
-    sk_release(step->memory, old.records);
+    sk_release(step->memory, old.positions);
     sk_release(step->memory, old.rows);
     if (code == SELKIE_OK && !step->particles.count && from->header.particle_count)
         code = sk_fail(error, SELKIE_ERROR_INPUT,

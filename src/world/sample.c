@@ -28,6 +28,7 @@ int sk_scene_particles_per_cell(const selkie_scene *scene)
 
 typedef struct sampler {
     const selkie_scene *scene;
+    const sk_sampling *sampling;
     const sk_grid *grid;
     const sk_solids *solids;
     sk_shape **shapes;
@@ -206,7 +207,7 @@ static int look_around(const liquid_sampler *sampler, span_view *view)
 static int is_whole(const liquid_sampler *sampler, const span_view *view)
 {
     const int first = view->liquids[0];
-    return (!view->has_solids || sampler->scene->liquids[first].fill_obstacles) &&
+    return !sampler->sampling->near && (!view->has_solids || sampler->scene->liquids[first].fill_obstacles) &&
            sk_shape_distance(sampler->shapes[first], view->middle) < -(view->radius + sampler->grid->cell_size);
 }
 
@@ -301,6 +302,7 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
     const uint64_t cell = (uint64_t)index[0] + (uint64_t)grid->cells[0] *
                                                    ((uint64_t)index[1] + (uint64_t)grid->cells[1] * (uint64_t)index[2]);
     const int64_t stride = records ? 1 : sampler->stride;
+    const sk_sampling_near *near = sampler->sampling->near;
     for (int s = 0; s < sampler->sub_cells; s++) {
         const int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
         double offset[3], x[3] = {0, 0, 0}, centre[3] = {0, 0, 0};
@@ -313,7 +315,7 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
         const int liquid = sampler->jittered && is_cut(sampler, view, centre)
                                ? liquid_in_cut(sampler, view, index, cell * 4096 + (uint64_t)s, s, centre, x)
                                : liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids);
-        if (liquid < 0)
+        if (liquid < 0 || (near && !near->is_near(near->context, x)))
             continue;
         per_liquid[liquid]++;
         if (records)
@@ -403,13 +405,42 @@ static selkie_code list_spans_of(liquid_sampler *sampler, int liquid, selkie_err
     return SELKIE_OK;
 }
 
+/* Adds the spans within the radius of each point: the box around a splash has many more. Points are sorted by cells, so
+ * that most follow one in the same spans. */
+static selkie_code list_spans_near(liquid_sampler *sampler, const sk_sampling_near *near, selkie_error *error)
+{
+    const sk_grid *grid = sampler->grid;
+    const double span = SPAN * grid->cell_size;
+    int before[2][3] = {{-1, -1, -1}, {-1, -1, -1}};
+    for (int64_t p = 0; p < near->count; p++) {
+        int ends[2][3] = {{0, 0, 0}, {0, 0, 0}};
+        for (int d = 0; d < grid->dimension; d++)
+            for (int end = 0; end < 2; end++) {
+                const double x = near->points[p][d] + (end ? near->radius : -near->radius) - grid->low[d];
+                ends[end][d] = (int)fmin(fmax(floor(x / span), 0.0), (grid->cells[d] - 1) / SPAN);
+            }
+        if (!memcmp(before, ends, sizeof ends))
+            continue;
+        memcpy(before, ends, sizeof ends);
+        SK_TRY(sk_reserve(grid->memory, (void **)&sampler->spans, &sampler->span_capacity, sampler->span_count + 27,
+                          sizeof *sampler->spans, "liquids", error));
+        for (int k = ends[0][2]; k <= ends[1][2]; k++)
+            for (int j = ends[0][1]; j <= ends[1][1]; j++)
+                for (int i = ends[0][0]; i <= ends[1][0]; i++)
+                    sampler->spans[sampler->span_count++] = sk_block_key(i, j, k);
+    }
+    return SELKIE_OK;
+}
+
 /* The spans that the filled liquids may reach, each once, in the order of the domain: time and memory follow the
  * liquids, not the domain. */
 static selkie_code list_spans(liquid_sampler *sampler, selkie_error *error)
 {
     size_t once = 0;
+    if (sampler->sampling->near)
+        SK_TRY(list_spans_near(sampler, sampler->sampling->near, error));
     for (int l = 0; l < sampler->scene->liquid_count; l++)
-        if (!sampler->scene->liquids[l].count)
+        if (!sampler->scene->liquids[l].count && !sampler->sampling->near)
             SK_TRY(list_spans_of(sampler, l, error));
     sk_block_sort_keys(sampler->spans, sampler->span_count);
     for (size_t s = 0; s < sampler->span_count; s++)
@@ -626,6 +657,7 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
 
     /* Sub-cells: the smallest cube that holds the particles of a cell. */
     liquid_sampler sampler = {.scene = scene,
+                              .sampling = sampling,
                               .grid = grid,
                               .solids = sampling->solids,
                               .per_cell = particles_per_cell,

@@ -240,9 +240,9 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     if (step->needs & SK_NEEDS_PARTICLES && filling)
         SK_TRY(filling->fill(step, filling->context, error));
     else if (step->needs & SK_NEEDS_PARTICLES)
-        SK_TRY(
-            sk_world_sample(&(sk_sampling){scene, &step->grid, &step->solids, step->threads, step->particles_per_cell},
-                            &step->particles, &total, &liquid_cells, error));
+        SK_TRY(sk_world_sample(
+            &(sk_sampling){scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, NULL},
+            &step->particles, &total, &liquid_cells, error));
     for (int m = 0; m < world->methods.count; m++)
         if (world->methods.methods[m]->populate)
             SK_TRY(world->methods.methods[m]->populate(step, error));

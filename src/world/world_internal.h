@@ -106,12 +106,23 @@ selkie_code sk_world_add_liquid(selkie_world *world, const selkie_liquid_def *li
 selkie_code sk_world_clear_liquid(selkie_world *world, const selkie_shape *shape, int64_t *removed,
                                   selkie_error *error);
 
+/* Points to which sampled places must be near. */
+typedef struct sk_sampling_near {
+    int64_t count;
+    const float (*points)[3];                               /* m */
+    double radius;                                          /* m */
+    int (*is_near)(const void *context, const double x[3]); /* is a place (m) near a point? Any thread may ask. */
+    const void *context;
+} sk_sampling_near;
+
 /* Input of sk_world_sample. */
 typedef struct sk_sampling {
     const selkie_scene *scene;
     const sk_grid *grid;
     const sk_solids *solids;
     int threads, particles_per_cell;
+    /* Only places near these points; NULL = everywhere. */
+    const struct sk_sampling_near *near;
 } sk_sampling;
 
 /* Samples the liquids: counts the particles, and writes them if `particles` is not NULL. Works on blocks of cells, so

@@ -117,11 +117,53 @@ static void other_resolution_keeps_volume(void **state)
     }
 }
 
+/* Memory follows the liquid, not the box around it: two balls in opposite corners of 8 m, sampled again at cells of
+ * half the size. Places in the whole box would take 27 GB. */
+static void memory_follows_the_liquid(void **state)
+{
+    (void)state;
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_world *world;
+    selkie_world_options options;
+    selkie_restart_report report;
+    selkie_error error = {0};
+    char path[] = "/tmp/selkie-test-restart-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    disk(&scene, liquids, SELKIE_TRANSFER_FLIP);
+    scene.domain.dimension = 3;
+    scene.domain.resolution = 200;
+    for (int d = 0; d < 3; d++) {
+        scene.domain.size[d] = 8;
+        for (int l = 0; l < 2; l++)
+            liquids[l].shape.center[d] = l ? 7.5 : 0.5;
+    }
+    selkie_world_options_defaults(&options);
+    options.threads = 1;
+    options.memory_limit = 40u << 20;
+    if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(selkie_world_save(world, path, &error), SELKIE_OK);
+    selkie_world_destroy(world);
+    scene.domain.resolution = 400;
+    if (selkie_world_create_from(&scene, &options, path, &report, &world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(report.taken, 8 * report.in_checkpoint);
+    assert_int_equal(report.no_room, 0);
+    if (selkie_world_step(world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    selkie_world_destroy(world);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_resolution_keeps_particles),
         cmocka_unit_test(other_resolution_keeps_volume),
+        cmocka_unit_test(memory_follows_the_liquid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
