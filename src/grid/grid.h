@@ -127,6 +127,7 @@ typedef struct sk_grid {
     int32_t (*neighbours)[SK_MAX_NEIGHBOURS]; /* [block_count] slots of the 3^dim blocks around, x fastest */
     int32_t (*faces)[6];                      /* [block_count] slots of the blocks -x +x -y +y -z +z */
     float *fields[SK_FIELD_LIMIT];            /* [block_count][block_cells] */
+    float *field_room;                        /* all of them, in one piece, so that it has huge pages */
     uint8_t *kinds;                           /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
     uint8_t *block_flags;                     /* [block_count] sk_block_flag */
     uint8_t *changes;                         /* [block_count] sk_block_change, set by the last sort */
