@@ -27,6 +27,18 @@ typedef struct sk_mass_sums {
     double moment_before[3]; /* kg m  and before the last step */
 } sk_mass_sums;
 
+struct sk_step;
+
+/* Something that sees the particles of each block after the advection moved them, while they are in the cache. It sees
+ * each of them once; moves is then that of the particles. If they move again before the end of the step, moves differs
+ * and what was seen does not count. */
+typedef struct sk_watch {
+    void (*begin)(struct sk_watch *watch);
+    void (*see)(struct sk_watch *watch, const struct sk_step *step, const sk_particle *records, int64_t count,
+                int thread);
+    uint64_t moves;
+} sk_watch;
+
 typedef struct sk_step {
     /* constants */
     const selkie_scene *scene; /* its gravity is that of the step: the mean in the moving frame (geom/frame.h) */
@@ -89,6 +101,7 @@ typedef struct sk_step {
     double counted_volume; /* cells: Eq. 19 of Kugelstadt et al. 2019 */
     int64_t occupied_cells;
     int64_t liquid_cells;
+    sk_watch *watch; /* NULL = none */
     sk_particle_sums sums;
     sk_mass_sums mass_sums;     /* where relative_density is not NULL */
     double positions[3];        /* m  sum of the particles' positions now */

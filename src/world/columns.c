@@ -23,8 +23,6 @@ static float open_beside_obstacles(const sk_step *step, const int cell[3])
     return fminf(fmaxf((1.0f - solid) / walls, 0.05f), 1.0f);
 }
 
-enum { most_parts = 8 };
-
 /* --- One column --- */
 
 /* The share of the kernel across a column that lies inside the domain: walls cut it. */
@@ -95,7 +93,15 @@ static double follow_column(const sk_step *step, const double at[3], const float
 
     /* Follow the fill from the start to the surface. */
     float before = 1.0f;
-    for (int n = first; n < cells; n++) {
+    int begin = first;
+    if (sign > 0 && !step->solids.obstacle_count) {
+        /* Without obstacles the fill is the column's, beyond the first node that may touch the floor. */
+        begin = sk_columns_find_thin(column + 1, first + 1, cells);
+        const int full = column[first + 1] + (first ? 0.0f : 0.125f) >= 0.5f;
+        begin = full ? begin : first;
+        before = begin > first ? column[begin] + (begin == 1 ? 0.125f : 0.0f) : before;
+    }
+    for (int n = begin; n < cells; n++) {
         int i = sign > 0 ? n : cells - 1 - n;
         cell[up] = grid->padding[up] + i;
         float fill = column[i + 1];
@@ -183,7 +189,8 @@ static void choose_slabs(sk_columns *columns, const sk_grid *grid)
 {
     const size_t most_bytes = (size_t)32 << 20, plane = (size_t)columns->rows * columns->length;
     columns->thickness = grid->cells[columns->axis[0]];
-    while (columns->thickness > 1 && (size_t)(columns->thickness + 2) * plane * 4 * sizeof *columns->rooms > most_bytes)
+    while (columns->thickness > 1 &&
+           (size_t)(columns->thickness + 2) * plane * sk_interval_sums * sizeof *columns->rooms > most_bytes)
         columns->thickness = (columns->thickness + 1) / 2;
     columns->room = (size_t)(columns->thickness + 2) * plane;
 }
@@ -202,7 +209,7 @@ static int allocate(sk_columns *columns, const sk_step *step)
     columns->heights = sk_allocate(memory, parts * columns->height_room * sizeof(uint32_t));
     columns->levels = sk_allocate(memory, count * sizeof *columns->levels);
     if (columns->level_count) {
-        columns->rooms = sk_allocate_zeroed(memory, parts * columns->room * 4 * sizeof *columns->rooms);
+        columns->rooms = sk_allocate(memory, parts * columns->room * sk_interval_sums * sizeof *columns->rooms);
         columns->touched = sk_allocate_zeroed(memory, parts * columns->room / sk_column_group);
         columns->sums = sk_allocate(memory, count * planes * 2 * sizeof *columns->sums);
     }
@@ -232,7 +239,7 @@ selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_err
     }
     columns->rows = grid->dimension == 3 ? grid->cells[columns->axis[1]] + 2 : 1;
     columns->length = ((size_t)grid->cells[up] + 1 + sk_column_group) / sk_column_group * sk_column_group;
-    columns->parts = step->threads < most_parts ? step->threads : most_parts;
+    columns->parts = step->threads < sk_most_column_parts ? step->threads : sk_most_column_parts;
     choose_slabs(columns, grid);
     if (!allocate(columns, step))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for the columns of probes of heights");
@@ -328,13 +335,58 @@ static double mean_level(const sk_columns *columns, const sk_grid *grid, int pro
     return shares > 0.0 ? sum / shares : NAN;
 }
 
-/* Adds the particles to the sums of a slab, and measures its levels. Runs in all threads of a parallel region. */
-static void measure_slab(const sk_columns *columns, const sk_step *step, const sk_slab *slab)
+/* Forgets all sums. */
+static void start_over(const sk_columns *columns)
+{
+    memset(columns->heights, 0, (size_t)columns->parts * columns->height_room * sizeof *columns->heights);
+    if (columns->level_count)
+        memset(columns->touched, 0, (size_t)columns->parts * columns->room / sk_column_group);
+}
+
+static void begin_watch(sk_watch *watch)
+{
+    sk_columns *columns = (sk_columns *)watch;
+    start_over(columns);
+    memset(columns->seen, 0, sizeof columns->seen);
+}
+
+static void see_particles(sk_watch *watch, const sk_step *step, const sk_particle *records, int64_t count, int thread)
+{
+    sk_columns *columns = (sk_columns *)watch;
+    const sk_slab all = {0, step->grid.cells[columns->axis[0]]};
+    sk_columns_scan(columns, step, &all, thread, records, count);
+    columns->seen[thread][0] += count;
+}
+
+sk_watch *sk_columns_watch(sk_columns *columns, const sk_step *step)
+{
+    const int whole = !columns->level_count || columns->thickness == step->grid.cells[columns->axis[0]];
+    if (!columns->parts || !whole || step->threads > columns->parts)
+        return NULL;
+    columns->watch = (sk_watch){.begin = begin_watch, .see = see_particles};
+    return &columns->watch;
+}
+
+/* Do the sums hold the current particles? */
+static int saw_all(const sk_columns *columns, const sk_step *step)
+{
+    int64_t count = 0;
+    for (int part = 0; part < columns->parts; part++)
+        count += columns->seen[part][0];
+    return count == step->particles.count && columns->watch.moves == step->particles.moves;
+}
+
+/* Adds the particles to the sums of a slab unless they are in them, and measures its levels. Runs in all threads of a
+ * parallel region. */
+static void measure_slab(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int seen)
 {
     const int rows = (slab->to - slab->from + 2) * columns->rows, levels = columns->level_count;
+    const int64_t count = step->particles.count;
 #pragma omp for schedule(static, 1)
-    for (int part = 0; part < columns->parts; part++)
-        sk_columns_scan(columns, step, slab, part);
+    for (int part = 0; part < (seen ? 0 : columns->parts); part++) {
+        const int64_t first = count * part / columns->parts, end = count * (part + 1) / columns->parts;
+        sk_columns_scan(columns, step, slab, part, step->particles.records + first, end - first);
+    }
     if (!levels)
         return;
 
@@ -348,23 +400,25 @@ static void measure_slab(const sk_columns *columns, const sk_step *step, const s
             if (step->scene->probes[p].kind == SELKIE_PROBE_LEVEL)
                 measure_plane(columns, step, slab, p, i);
 
-#pragma omp for schedule(static)
-    for (int row = 0; row < rows; row++)
-        sk_columns_clear(columns, row);
+#pragma omp single
+    memset(columns->touched, 0, (size_t)rows * columns->length / sk_column_group);
 }
 
-void sk_columns_fill(const sk_columns *columns, const sk_step *step)
+void sk_columns_fill(sk_columns *columns, const sk_step *step)
 {
     if (!columns->parts)
         return;
     const sk_grid *grid = &step->grid;
     const int planes = grid->cells[columns->axis[0]], thickness = columns->level_count ? columns->thickness : planes;
-    memset(columns->heights, 0, (size_t)columns->parts * columns->height_room * sizeof *columns->heights);
+    const int seen = saw_all(columns, step);
+    if (!seen)
+        start_over(columns);
 #pragma omp parallel num_threads(step->threads)
     for (int first = 0; first < planes; first += thickness) {
         const sk_slab slab = {first, first + thickness < planes ? first + thickness : planes};
-        measure_slab(columns, step, &slab);
+        measure_slab(columns, step, &slab, seen);
     }
+    memset(columns->seen, 0, sizeof columns->seen); /* the sums are used up */
     for (int p = 0; p < step->scene->probe_count && columns->level_count; p++)
         columns->levels[p] = step->scene->probes[p].kind == SELKIE_PROBE_LEVEL ? mean_level(columns, grid, p) : NAN;
 }

@@ -14,9 +14,15 @@
 #include "methods/step.h"
 
 /* Intervals of a row that are marked, joined and cleared together. */
-enum { sk_column_group = 16, sk_column_unit = 1 << 16, sk_several_probes = 255 };
+enum { sk_column_group = 16, sk_several_probes = 255 };
+
+/* Sums of an interval; the sum of a particle. */
+enum { sk_interval_sums = 8, sk_column_unit = 1 << 16 };
+
+enum { sk_most_column_parts = 8 };
 
 typedef struct sk_columns {
+    sk_watch watch; /* of the advection: adds the particles to the sums as they move */
     sk_memory *memory;
     int height_count, level_count; /* probes of these types */
     int axis[2]; /* across up: the longer axis of the domain, along which slabs follow each other, and the other one; -1
@@ -34,12 +40,14 @@ typedef struct sk_columns {
     int rows;         /* of a plane */
     int thickness;    /* planes of a slab along axis[0] */
     size_t room;      /* nodes of a slab */
-    uint32_t *rooms;  /* [parts][room][4] parts of the particles between the row of a node and the next ones: in the
-                         columns of this row, the next one along axis[1], along axis[0], along both. All 0 between
-                         measurements */
-    uint8_t *touched; /* [parts][room / group] do intervals of it hold particles? */
+    uint32_t *rooms;  /* [parts][room][8] parts of the particles between the row of a node and the next ones, below
+                         them and above: in the columns of this row, the next one along axis[1], along axis[0], along
+                         both */
+    uint8_t *touched; /* [parts][room / group] do intervals of it hold particles? If not, its sums are not set. All 0
+                         between measurements */
     double *sums;     /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
     double *levels;   /* [probes] m */
+    int64_t seen[sk_most_column_parts][8]; /* first value: particles that a part has added since the advection began */
 } sk_columns;
 
 /* Columns whose sums are kept at a time: some planes of cells along axis[0], with one more on each side. */
@@ -50,20 +58,25 @@ typedef struct sk_slab {
 /* Allocates memory if the scene has a probe of these types. */
 selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error);
 void sk_columns_free(sk_columns *columns);
+/* What the advection shows its particles to; NULL if the sums have no room for all of them at a time, or no probe needs
+ * them. `columns` must stay where it is. */
+sk_watch *sk_columns_watch(sk_columns *columns, const sk_step *step);
 /* Adds the current particles to the columns of all probes, in one pass, and measures the levels: the mean height (m) of
  * the liquid's surface over the floor of the domain, in each probe's area; NaN if obstacles cover all of it. */
-void sk_columns_fill(const sk_columns *columns, const sk_step *step);
+void sk_columns_fill(sk_columns *columns, const sk_step *step);
 /* The height (m) of the liquid above a probe, from its filled column. */
 double sk_column_height(const sk_columns *columns, const sk_step *step, int probe);
 
-/* The parts of that pass. Adds the particles of one part to its sums. */
-void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part);
+/* The parts of that pass. Adds particles to the sums of a part. */
+void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part,
+                     const sk_particle *records, int64_t count);
 /* Adds the sums of the other parts to those of the first one, of a row. */
 void sk_columns_join(const sk_columns *columns, int row);
-/* Clears the sums of a row. */
-void sk_columns_clear(const sk_columns *columns, int row);
 /* The fill at the nodes of a column: sums times `part`. If `stops`, groups behind one with four empty nodes in a row
  * are not read or set. */
 void sk_columns_read(const sk_columns *columns, int row, int stops, float part, float *fill);
+/* The first node from `first` on that is less than half full as the next one is; `end` if there is none before it. The
+ * node `end` - 1 has no next one. */
+int sk_columns_find_thin(const float *fill, int first, int end);
 
 #endif

@@ -6,13 +6,11 @@
 #include "defs/structs.h"
 #include "world/columns.h"
 
-typedef int32_t i4 __attribute__((vector_size(16)));
-typedef uint32_t u4 __attribute__((vector_size(16)));
+typedef uint32_t u8 __attribute__((vector_size(32))); /* the sums of an interval */
 typedef uint32_t u16 __attribute__((vector_size(64)));
-typedef uint32_t u16_memory __attribute__((vector_size(64), aligned(4)));
 typedef int32_t i16 __attribute__((vector_size(64)));
 
-enum { node_sums = 4, group_bits = 4, batch_most = 256 };
+enum { group_bits = 4, batch_most = 256 };
 
 /* Adding it to a float below 2^22 leaves the nearest whole number in the low bits. */
 static const float rounder = 12582912.0f;
@@ -48,7 +46,7 @@ static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const 
                     .near = columns->near + (size_t)slab->from * (size_t)columns->rows * groups,
                     .heights = columns->heights + (size_t)part * columns->height_room};
     if (levels) {
-        scan.sums = columns->rooms + node_sums * (size_t)part * columns->room;
+        scan.sums = columns->rooms + sk_interval_sums * (size_t)part * columns->room;
         scan.touched = columns->touched + (size_t)part * columns->room / sk_column_group;
     }
     for (int a = 0; a < 3; a++) {
@@ -60,10 +58,10 @@ static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const 
     return scan;
 }
 
-/* Places of particles among the nodes. */
+/* Places of particles among the nodes, and what they add to the sums of their intervals. */
 typedef struct sk_places {
-    float beyond[3][batch_most]; /* the middle of the interval along each axis, -0.5 to 0.5 */
-    int32_t at[batch_most];      /* interval in the slab; -1 = outside of it */
+    float parts[batch_most][sk_interval_sums];
+    int32_t at[batch_most]; /* interval in the slab; -1 = outside of it */
 } sk_places;
 
 /* Marks dead particles as outside, where there are some among `lanes` of them. */
@@ -76,11 +74,25 @@ static inline __attribute__((always_inline)) void leave_out_dead(const sk_partic
         at[l] = records[l].flags & SK_PARTICLE_DEAD ? -1 : at[l];
 }
 
+/* Finds the eight parts of a particle: below and above it in the four columns around it. `beyond` is the distance from
+ * the middle of the interval along each axis, -0.5 to 0.5. */
+static inline __attribute__((always_inline)) void find_parts(const fw beyond[3], fw below[4], fw above[4])
+{
+    const fw far[2] = {(0.5f - beyond[0]) * (float)sk_column_unit, (0.5f + beyond[0]) * (float)sk_column_unit};
+    const fw next[2] = {0.5f - beyond[1], 0.5f + beyond[1]}, up = beyond[2] + 0.5f;
+    for (int c = 0; c < 4; c++) {
+        const fw weight = far[c >> 1] * next[c & 1];
+        const iw upper = (iw)(weight * up + rounder);
+        below[c] = (fw)((iw)(weight + rounder) - upper);
+        above[c] = (fw)(upper - (iw)fw_splat(rounder));
+    }
+}
+
 /* A domain has less than 2^22 cells along an axis, so nodes are exact in floats; the intervals of a slab are more. */
 static inline __attribute__((always_inline)) void find_places(const sk_scan *scan, const sk_particle *records,
                                                               int lanes, int first, sk_places *places)
 {
-    fw x[4];
+    fw x[4], beyond[3];
     iw rounded[3], inside = iw_splat(-1);
     fw_load_columns(sk_particle_floats(records), lanes, x);
     for (int a = 0; a < 3; a++) {
@@ -90,12 +102,18 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
         const fw middle = g + 0.5f, moved = g + rounder;
         inside &= (middle >= 0.0f) & (middle < scan->end[a]); /* not a number: outside */
         rounded[a] = (iw)moved - (iw)fw_splat(rounder);
-        fw_store(places->beyond[a] + first, g - (moved - rounder));
+        beyond[a] = g - (moved - rounder);
     }
     const iw row = rounded[0] * scan->rows + rounded[1];
     const iw at = (scan->sums ? row * scan->length + rounded[2] : row * scan->length) | ~inside;
     memcpy(places->at + first, &at, sizeof at);
     leave_out_dead(records, lanes, places->at + first);
+    if (scan->sums) {
+        fw below[4], above[4];
+        find_parts(beyond, below, above);
+        fw_store_columns(places->parts[first], SK_WIDE, below);
+        fw_store_columns(places->parts[first] + 4, SK_WIDE, above);
+    }
 }
 
 /* Adds a particle to the columns of the height probes that are near it: probe `near` - 1, or any if it is `several`. */
@@ -122,19 +140,13 @@ static void add_to_heights(const sk_columns *columns, const sk_step *step, const
     }
 }
 
-/* Adds a particle's eight parts: below and above it in the four columns around it. Both halves are added on their own,
- * because a load across two recent stores would stall. */
-static inline __attribute__((always_inline)) void add_to_levels(const sk_scan *scan, const sk_places *places, int p)
+/* Clears the sums of a group at its first particle. */
+static void touch_group(const sk_scan *scan, int group)
 {
-    const float unit = sk_column_unit;
-    const f4 side0 = {-unit, -unit, unit, unit}, side1 = {-1.0f, 1.0f, -1.0f, 1.0f};
-    const f4 far = places->beyond[0][p] * side0 + 0.5f * unit, next = places->beyond[1][p] * side1 + 0.5f;
-    const f4 weight = far * next, base = {rounder, rounder, rounder, rounder};
-    const float up = places->beyond[2][p] + 0.5f;
-    const u4 all = (u4)(weight + base), above = (u4)(weight * up + base);
-    u4 *to = (u4 *)(void *)(scan->sums + node_sums * (size_t)places->at[p]);
-    to[0] += all - above;
-    to[1] += above - (u4)base;
+    u8 *sums = (u8 *)(void *)scan->sums + (size_t)group * sk_column_group;
+    for (int n = 0; n < sk_column_group; n++)
+        sums[n] = (u8){0};
+    scan->touched[group] = 1;
 }
 
 /* Adds a batch to the levels. Returns whether some particle may be near a height probe. */
@@ -146,8 +158,11 @@ static int add_all_to_levels(const sk_scan *scan, const sk_places *places, int c
         if (at < 0)
             continue;
         const int group = at >> group_bits;
-        add_to_levels(scan, places, p);
-        scan->touched[group] = 1;
+        if (!scan->touched[group])
+            touch_group(scan, group);
+        u8 part, *to = (u8 *)(void *)scan->sums + at;
+        memcpy(&part, places->parts[p], sizeof part);
+        *to += part;
         near |= scan->near[group];
     }
     return near;
@@ -170,19 +185,12 @@ static void add_batch(const sk_columns *columns, const sk_step *step, const sk_s
     }
 }
 
-void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part)
+void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part,
+                     const sk_particle *records, int64_t count)
 {
     const sk_scan scan = begin_scan(columns, step, slab, part);
-    const sk_particle *records = step->particles.records;
-    const int64_t count = step->particles.count, end = count * (part + 1) / columns->parts;
-    for (int64_t p = count * part / columns->parts; p < end; p += batch_most)
-        add_batch(columns, step, &scan, &records[p], (int)(end - p < batch_most ? end - p : batch_most));
-}
-
-/* Sums of a group that particles in it reach: those of the next node as well, but for the last group of a row. */
-static size_t group_reach(size_t group, size_t groups)
-{
-    return node_sums * (sk_column_group + (group + 1 < groups ? 1 : 0));
+    for (int64_t p = 0; p < count; p += batch_most)
+        add_batch(columns, step, &scan, &records[p], (int)(count - p < batch_most ? count - p : batch_most));
 }
 
 void sk_columns_join(const sk_columns *columns, int row)
@@ -193,84 +201,101 @@ void sk_columns_join(const sk_columns *columns, int row)
         for (size_t group = 0; group < groups; group++) {
             if (!touched[group])
                 continue;
-            uint32_t *restrict to = columns->rooms + node_sums * (first + group) * sk_column_group;
-            uint32_t *restrict from = to + node_sums * (size_t)part * columns->room;
-            const size_t reach = group_reach(group, groups);
-            for (size_t n = 0; n < reach; n++)
-                to[n] += from[n];
-            memset(from, 0, reach * sizeof *from);
+            u8 *restrict to = (u8 *)(void *)columns->rooms + (first + group) * sk_column_group;
+            const u8 *restrict from = to + (size_t)part * columns->room;
+            const int adds = columns->touched[first + group];
+            for (size_t n = 0; n < sk_column_group; n++)
+                to[n] = adds ? to[n] + from[n] : from[n];
             touched[group] = 0;
             columns->touched[first + group] = 1;
         }
     }
 }
 
-void sk_columns_clear(const sk_columns *columns, int row)
+/* The sums of two intervals in one column, which is column c in row c. Below the particles: lanes 0 to 3 of each eight,
+ * above them: the others. */
+static inline __attribute__((always_inline)) u16 sum_two(const uint32_t *const from[4], size_t at)
 {
-    const size_t groups = columns->length / sk_column_group, first = (size_t)row * groups;
-    for (size_t group = 0; group < groups; group++)
-        if (columns->touched[first + group]) {
-            /* Two sizes that the compiler knows. */
-            uint32_t *sums = columns->rooms + node_sums * (first + group) * sk_column_group;
-            memset(sums, 0, node_sums * sk_column_group * sizeof *sums);
-            if (group + 1 < groups)
-                memset(sums + node_sums * sk_column_group, 0, node_sums * sizeof *sums);
-            columns->touched[first + group] = 0;
-        }
+    static const u16 own[4] = {{~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0},
+                               {0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0},
+                               {0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0},
+                               {0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u}};
+    u16 all = {0};
+    for (int c = 0; c < 4; c++)
+        all |= *(const u16 *)(const void *)(from[c] + at) & own[c];
+    all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return all + __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
 }
 
-/* The sums of four nodes: part c of each from row c. Each sum fills four lanes. */
-static inline __attribute__((always_inline)) u16 sum_four(const uint32_t *const from[4], size_t at)
+/* The sums of eight intervals: below the particles and above them. */
+static inline __attribute__((always_inline)) u16 sum_eight(const uint32_t *const from[4])
 {
-    const u16 a = *(const u16_memory *)(from[0] + at), b = *(const u16_memory *)(from[1] + at),
-              c = *(const u16_memory *)(from[2] + at), d = *(const u16_memory *)(from[3] + at);
-    const u16 lower = __builtin_shufflevector(a, b, 0, 17, 0, 17, 4, 21, 4, 21, 8, 25, 8, 25, 12, 29, 12, 29);
-    const u16 upper = __builtin_shufflevector(c, d, 2, 19, 2, 19, 6, 23, 6, 23, 10, 27, 10, 27, 14, 31, 14, 31);
-    const u16 half = lower + upper;
-    return half + __builtin_shufflevector(half, half, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-}
-
-/* The fill of the sixteen nodes of a group. Returns a bit for each that is not empty. */
-static inline __attribute__((always_inline)) unsigned read_group(const uint32_t *const from[4], size_t first,
-                                                                 float part, float *fill)
-{
-    u16 sums[4];
+    u16 sums[4], halves[2];
     for (int q = 0; q < 4; q++)
-        sums[q] = sum_four(from, node_sums * (first + 4 * (size_t)q));
-    const u16 low = __builtin_shufflevector(sums[0], sums[1], 0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
-    const u16 high =
-        __builtin_shufflevector(sums[2], sums[3], 0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
-    const u16 all = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+        sums[q] = sum_two(from, 2 * sk_interval_sums * (size_t)q);
+    for (int q = 0; q < 2; q++)
+        halves[q] = __builtin_shufflevector(sums[2 * q], sums[2 * q + 1], 0, 8, 16, 24, 4, 12, 20, 28, 0, 8, 16, 24, 4,
+                                            12, 20, 28);
+    return __builtin_shufflevector(halves[0], halves[1], 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+}
+
+/* The fill of the sixteen nodes of a group. `before` holds the sums of the group before above its particles, and
+ * receives those of this one. Returns a bit for each node that is not empty. */
+static inline __attribute__((always_inline)) unsigned read_group(const uint32_t *const from[4], float part, u16 *before,
+                                                                 float *fill)
+{
+    const uint32_t *upper[4];
+    for (int c = 0; c < 4; c++)
+        upper[c] = from[c] + sk_interval_sums * sk_column_group / 2;
+    const u16 low = sum_eight(from), high = sum_eight(upper);
+    const u16 below = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    const u16 above = __builtin_shufflevector(low, high, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    const u16 all =
+        below + __builtin_shufflevector(*before, above, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
     const f16 values = __builtin_convertvector((i16)all, f16) * part;
-    memcpy(fill + first, &values, sizeof values);
-    unsigned bits = 0;
-    for (int n = 0; n < sk_column_group; n++)
-        bits |= (unsigned)(fill[first + (size_t)n] != 0.0f) << n;
-    return bits;
+    memcpy(fill, &values, sizeof values);
+    *before = above;
+    return i8_bits(f8_load(fill) > 0.0f) | i8_bits(f8_load(fill + 8) > 0.0f) << 8;
 }
 
 void sk_columns_read(const sk_columns *columns, int row, int stops, float part, float *fill)
 {
+    static const u16 none[sk_interval_sums * sk_column_group / 16];
     const int back = columns->axis[1] < 0 ? 0 : 1, groups = (int)columns->length / sk_column_group;
     const int rows[4] = {row, row - back, row - columns->rows, row - columns->rows - back};
-    const uint32_t *from[4];
-    const uint8_t *touched[4];
-    for (int c = 0; c < 4; c++) {
-        from[c] = columns->rooms + node_sums * (size_t)rows[c] * columns->length;
-        touched[c] = columns->touched + (size_t)rows[c] * (size_t)groups;
-    }
-    for (int g = 0; g < groups; g++) {
-        const size_t first = (size_t)g * sk_column_group;
-        unsigned empty = 0xffff;
-        if (touched[0][g] | touched[1][g] | touched[2][g] | touched[3][g]) {
-            empty = ~read_group(from, first, part, fill) & 0xffff;
+    u16 before = {0};
+    for (int g = 0; g < groups; g++, fill += sk_column_group) {
+        const uint32_t *from[4];
+        unsigned some = 0, empty = 0xffff;
+        for (int c = 0; c < 4; c++) {
+            const size_t group = (size_t)rows[c] * (size_t)groups + (size_t)g;
+            const int touched = columns->touched[group];
+            from[c] = touched ? columns->rooms + sk_interval_sums * sk_column_group * group
+                              : (const uint32_t *)(const void *)none;
+            some |= (unsigned)touched;
+        }
+        if (some) {
+            empty = ~read_group(from, part, &before, fill) & 0xffff;
         } else {
             /* Without particles, only the first node may hold anything. */
-            const size_t at = node_sums * first;
-            memset(fill + first, 0, sk_column_group * sizeof *fill);
-            fill[first] = (float)(from[0][at] + from[1][at + 1] + from[2][at + 2] + from[3][at + 3]) * part;
+            memset(fill, 0, sk_column_group * sizeof *fill);
+            fill[0] = (float)before[15] * part;
+            before = (u16){0};
         }
         if (stops && empty & empty >> 1 & empty >> 2 & empty >> 3)
             return;
     }
+}
+
+int sk_columns_find_thin(const float *fill, int first, int end)
+{
+    for (int n = first; n + 8 < end; n += 8) {
+        const unsigned thin = i8_bits((f8_load(fill + n) < 0.5f) & (f8_load(fill + n + 1) < 0.5f));
+        if (thin)
+            return n + __builtin_ctz(thin);
+        first = n + 8;
+    }
+    while (first < end && (fill[first] >= 0.5f || (first + 1 < end && fill[first + 1] >= 0.5f)))
+        first++;
+    return first;
 }

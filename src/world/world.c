@@ -249,6 +249,7 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
 
     if (step->needs & SK_NEEDS_PARTICLES)
         SK_TRY(sk_probes_init(&world->probes, step, world->methods, error));
+    step->watch = sk_columns_watch(&world->probes.columns, step);
     SK_TRY(sk_world_compose(world, error));
     return measure_start(world, error);
 }

@@ -619,11 +619,15 @@ static block_ends start_of(const sk_step *step, int block)
 
 static void finish_block(const advect_frame *frame, const block_ends *ends, block_sums *sums)
 {
-    const sk_grid *grid = &frame->step->grid;
+    const sk_step *step = frame->step;
+    const sk_grid *grid = &step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(ends->leavers.block - 1) * SK_BLOCK_CELLS;
+    if (step->watch)
+        step->watch->see(step->watch, step, step->particles.records + start[0],
+                         (int64_t)start[SK_BLOCK_CELLS] - start[0], omp_get_thread_num());
     sums->gone = 0;
     for (uint32_t p = start[0]; frame->any_open && p < start[SK_BLOCK_CELLS]; p++)
-        sums->gone += frame->step->particles.records[p].flags & SK_PARTICLE_DEAD;
+        sums->gone += step->particles.records[p].flags & SK_PARTICLE_DEAD;
     for (int d = 0; d < 3; d++)
         sums->position[d] = d8_sum(ends->positions[d]);
     if (frame->lists_leavers)
@@ -634,6 +638,8 @@ static void finish_block(const advect_frame *frame, const block_ends *ends, bloc
 static void add_up(sk_step *step, const block_sums *sums, int told)
 {
     sk_particles_moved(&step->particles);
+    if (step->watch)
+        step->watch->moves = step->particles.moves;
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memset(step->positions, 0, sizeof step->positions);
     step->grid.leavers_at = told ? step->particles.moves : 0;
@@ -651,6 +657,8 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
         sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *sums, "move", (void **)&sums, error));
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
+    if (step->watch)
+        step->watch->begin(step->watch);
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute =
         options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
@@ -688,6 +696,8 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
+    if (step->watch)
+        step->watch->begin(step->watch);
 
     /* The transfer may have sampled the velocities of the first stage already. */
     const int few = step->particles.count < SK_WIDE; /* scratch for so few particles has no room for idle lanes */
