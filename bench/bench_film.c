@@ -255,7 +255,8 @@ static selkie_code step_timed(selkie_world *world, tally *step, selkie_error *er
 }
 
 /* The cost of the scene's probes: the median over the steps, because other programs disturb single ones. Each world
- * goes first in every other step, because the second one finds the caches full of the first one's particles. */
+ * goes first in every other step, because the second one finds the caches full of the first one's particles. The
+ * difference is taken from each pair of neighbouring steps, one in each order, so that this cancels in it too. */
 static selkie_code compare_probes(const char *scene_path, int first, int frames, int threads, selkie_error *error)
 {
     selkie_scene *scene;
@@ -265,7 +266,7 @@ static selkie_code compare_probes(const char *scene_path, int first, int frames,
     selkie_world_options_defaults(&options);
     options.threads = threads;
     selkie_world *worlds[2] = {NULL, NULL};
-    static double wall[most_steps], cpu[most_steps], alone[most_steps];
+    static double wall[most_steps], cpu[most_steps], alone[most_steps], alone_wall[most_steps];
     int counted = 0;
     selkie_code code = SELKIE_OK;
     for (int w = 0; w < 2 && !code; w++) {
@@ -278,14 +279,20 @@ static selkie_code compare_probes(const char *scene_path, int first, int frames,
             code = step_timed(worlds[(n + w) & 1], &times[(n + w) & 1], error);
         if (selkie_world_frame(worlds[1]) < first || code)
             continue;
-        wall[counted] = times[1].wall / times[0].wall;
-        cpu[counted] = times[1].cpu / times[0].cpu;
-        alone[counted++] = times[0].cpu;
+        wall[counted] = times[1].wall - times[0].wall;
+        cpu[counted] = times[1].cpu - times[0].cpu;
+        alone[counted] = times[0].cpu;
+        alone_wall[counted++] = times[0].wall;
+    }
+    const int pairs = counted / 2;
+    for (int n = 0; n < pairs; n++) {
+        wall[n] = 0.5 * (wall[2 * n] + wall[2 * n + 1]);
+        cpu[n] = 0.5 * (cpu[2 * n] + cpu[2 * n + 1]);
     }
     if (!code)
         printf("%s: %d probes add %.1f %% to %.1f ms of CPU a step, %.1f %% of wall time (medians of %d steps)\n",
-               scene_path, probes, 100.0 * (median(cpu, counted) - 1.0), median(alone, counted),
-               100.0 * (median(wall, counted) - 1.0), counted);
+               scene_path, probes, 100.0 * median(cpu, pairs) / median(alone, counted), median(alone, counted),
+               100.0 * median(wall, pairs) / median(alone_wall, counted), counted);
     selkie_world_destroy(worlds[0]);
     selkie_world_destroy(worlds[1]);
     scene->probe_count = probes;

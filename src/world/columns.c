@@ -189,8 +189,7 @@ static void choose_slabs(sk_columns *columns, const sk_grid *grid)
 {
     const size_t most_bytes = (size_t)32 << 20, plane = (size_t)columns->rows * columns->length;
     columns->thickness = grid->cells[columns->axis[0]];
-    while (columns->thickness > 1 &&
-           (size_t)(columns->thickness + 2) * plane * sk_interval_sums * sizeof *columns->rooms > most_bytes)
+    while (columns->thickness > 1 && (size_t)(columns->thickness + 2) * plane * sizeof *columns->rooms > most_bytes)
         columns->thickness = (columns->thickness + 1) / 2;
     columns->room = (size_t)(columns->thickness + 2) * plane;
 }
@@ -209,12 +208,13 @@ static int allocate(sk_columns *columns, const sk_step *step)
     columns->heights = sk_allocate(memory, parts * columns->height_room * sizeof(uint32_t));
     columns->levels = sk_allocate(memory, count * sizeof *columns->levels);
     if (columns->level_count) {
-        columns->rooms = sk_allocate(memory, parts * columns->room * sk_interval_sums * sizeof *columns->rooms);
+        columns->rooms = sk_allocate(memory, parts * columns->room * sizeof *columns->rooms);
+        columns->tiles = sk_allocate_zeroed(memory, parts * sizeof *columns->tiles);
         columns->touched = sk_allocate_zeroed(memory, parts * columns->room / sk_column_group);
         columns->sums = sk_allocate(memory, count * planes * 2 * sizeof *columns->sums);
     }
     return columns->near && columns->middles && columns->walks && columns->heights && columns->levels &&
-           (!columns->level_count || (columns->rooms && columns->touched && columns->sums));
+           (!columns->level_count || (columns->rooms && columns->touched && columns->tiles && columns->sums));
 }
 
 selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error)
@@ -249,8 +249,8 @@ selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_err
 
 void sk_columns_free(sk_columns *columns)
 {
-    void *const arrays[] = {columns->near,  columns->middles, columns->walks, columns->heights,
-                            columns->rooms, columns->touched, columns->sums,  columns->levels};
+    void *const arrays[] = {columns->near,    columns->middles, columns->walks, columns->heights, columns->rooms,
+                            columns->touched, columns->tiles,   columns->sums,  columns->levels};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         sk_release(columns->memory, arrays[i]);
     memset(columns, 0, sizeof *columns);

@@ -5,8 +5,8 @@
  *
  * Nodes are cell centres, with one more before and one behind the domain. A particle lies in an interval between nodes:
  * the row (its nodes before it along both axes across up) and the node below it. It adds to eight sums of its interval,
- * four columns times two nodes. Sums are whole numbers, parts of a particle: they do not depend on the order of the
- * particles or on the threads.
+ * four columns times two nodes; those of a tile of intervals are then added to the nodes. Sums are whole numbers, parts
+ * of a particle: they do not depend on the order of the particles or on the threads.
  */
 #ifndef SK_WORLD_COLUMNS_H
 #define SK_WORLD_COLUMNS_H
@@ -19,7 +19,16 @@ enum { sk_column_group = 16, sk_several_probes = 255 };
 /* Sums of an interval; the sum of a particle. */
 enum { sk_interval_sums = 8, sk_column_unit = 1 << 16 };
 
-enum { sk_most_column_parts = 8 };
+enum { sk_most_column_parts = 8, sk_tile_intervals = 11 };
+
+/* Sums of a block's particles, near each other in memory, before they are added to those of the nodes. All 0 between
+ * calls. */
+typedef struct sk_column_tile {
+    _Alignas(64) uint32_t sums[sk_tile_intervals * sk_tile_intervals * sk_tile_intervals][sk_interval_sums];
+    uint8_t used[sk_tile_intervals * sk_tile_intervals]; /* has the row particles? */
+    int from[3];                                         /* its first interval in the slab */
+    int open;                                            /* does it hold any? */
+} sk_column_tile;
 
 typedef struct sk_columns {
     sk_watch watch; /* of the advection: adds the particles to the sums as they move */
@@ -37,16 +46,15 @@ typedef struct sk_columns {
     size_t height_room;  /* sums of a part */
     uint32_t *heights;   /* [parts][probes][length] parts of particles around each height probe */
 
-    int rows;         /* of a plane */
-    int thickness;    /* planes of a slab along axis[0] */
-    size_t room;      /* nodes of a slab */
-    uint32_t *rooms;  /* [parts][room][8] parts of the particles between the row of a node and the next ones, below
-                         them and above: in the columns of this row, the next one along axis[1], along axis[0], along
-                         both */
-    uint8_t *touched; /* [parts][room / group] do intervals of it hold particles? If not, its sums are not set. All 0
-                         between measurements */
-    double *sums;     /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
-    double *levels;   /* [probes] m */
+    int rows;              /* of a plane */
+    int thickness;         /* planes of a slab along axis[0] */
+    size_t room;           /* nodes of a slab */
+    uint32_t *rooms;       /* [parts][room] parts of particles at the nodes */
+    uint8_t *touched;      /* [parts][room / group] do its nodes hold any? If not, its sums are not set. All 0 between
+                              measurements */
+    sk_column_tile *tiles; /* [parts] */
+    double *sums;          /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
+    double *levels;        /* [probes] m */
     int64_t seen[sk_most_column_parts][8]; /* first value: particles that a part has added since the advection began */
 } sk_columns;
 

@@ -6,11 +6,11 @@
 #include "defs/structs.h"
 #include "world/columns.h"
 
+typedef uint32_t u4 __attribute__((vector_size(16))); /* the four columns around an interval, or four nodes */
+typedef uint32_t u4_memory __attribute__((vector_size(16), aligned(4)));
 typedef uint32_t u8 __attribute__((vector_size(32))); /* the sums of an interval */
-typedef uint32_t u16 __attribute__((vector_size(64)));
-typedef int32_t i16 __attribute__((vector_size(64)));
 
-enum { group_bits = 4, batch_most = 256 };
+enum { group_bits = 4, batch_most = 128 };
 
 /* Adding it to a float below 2^22 leaves the nearest whole number in the low bits. */
 static const float rounder = 12582912.0f;
@@ -19,6 +19,7 @@ static const float rounder = 12582912.0f;
 typedef struct sk_scan {
     int axis[3];            /* of the domain; 2 for that across in 2D */
     float scale, offset[3]; /* distance from the middle between the first two nodes = position (m) * scale + offset */
+    float low[3];           /* m  lower corner of the domain */
     float from;             /* first plane of the slab */
     float end[3];           /* number of intervals, from that plane */
     int rows;               /* of a plane */
@@ -29,6 +30,8 @@ typedef struct sk_scan {
     uint32_t *sums;         /* of this part; NULL if no level is measured */
     uint8_t *touched;
     uint32_t *heights;
+    sk_column_tile *tile;
+    int next[4]; /* rows from that of an interval to those of its four columns */
 } sk_scan;
 
 static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part)
@@ -46,10 +49,15 @@ static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const 
                     .near = columns->near + (size_t)slab->from * (size_t)columns->rows * groups,
                     .heights = columns->heights + (size_t)part * columns->height_room};
     if (levels) {
-        scan.sums = columns->rooms + sk_interval_sums * (size_t)part * columns->room;
+        const int back = columns->axis[1] < 0 ? 0 : 1;
+        scan.sums = columns->rooms + (size_t)part * columns->room;
+        scan.tile = &columns->tiles[part];
+        for (int c = 0; c < 4; c++)
+            scan.next[c] = (c >> 1) * columns->rows + (c & 1) * back;
         scan.touched = columns->touched + (size_t)part * columns->room / sk_column_group;
     }
     for (int a = 0; a < 3; a++) {
+        scan.low[a] = (float)grid->low[a];
         scan.offset[a] = (float)(-grid->low[scan.axis[a]] / grid->cell_size);
         scan.end[a] = (float)(a == 0                                      ? slab->to + 1 - slab->from
                               : scan.axis[a] == 2 && grid->dimension == 2 ? 1
@@ -61,7 +69,8 @@ static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const 
 /* Places of particles among the nodes, and what they add to the sums of their intervals. */
 typedef struct sk_places {
     float parts[batch_most][sk_interval_sums];
-    int32_t at[batch_most]; /* interval in the slab; -1 = outside of it */
+    int32_t at[batch_most];      /* interval in the slab; -1 = outside of it */
+    int32_t in_tile[batch_most]; /* interval in the tile; -1 = outside of it */
 } sk_places;
 
 /* Marks dead particles as outside, where there are some among `lanes` of them. */
@@ -73,6 +82,90 @@ static inline __attribute__((always_inline)) void leave_out_dead(const sk_partic
     for (int l = 0; flags & SK_PARTICLE_DEAD && l < lanes; l++)
         at[l] = records[l].flags & SK_PARTICLE_DEAD ? -1 : at[l];
 }
+
+/* --- Tiles --- */
+
+/* The sums of nodes of a row from `node` on, which are cleared if it is the first time. */
+static inline uint32_t *touch_nodes(const sk_scan *scan, int row, int node, int count)
+{
+    const size_t first = (size_t)row * (size_t)scan->length + (size_t)node;
+    for (size_t group = first >> group_bits; group <= (first + (size_t)count - 1) >> group_bits; group++)
+        if (!scan->touched[group]) {
+            memset(scan->sums + (group << group_bits), 0, sk_column_group * sizeof *scan->sums);
+            scan->touched[group] = 1;
+        }
+    return scan->sums + first;
+}
+
+/* Adds the parts of a particle outside of the tile. */
+static void add_alone(const sk_scan *scan, int at, const uint32_t *parts)
+{
+    const int row = at / scan->length, node = at % scan->length;
+    for (int c = 0; c < 4; c++) {
+        uint32_t *to = touch_nodes(scan, row + scan->next[c], node, 2);
+        to[0] += parts[c];
+        to[1] += parts[c + 4];
+    }
+}
+
+/* Adds a row of the tile to the nodes of its four columns, and clears it. */
+static void empty_row(const sk_scan *scan, int row, u8 *sums)
+{
+    enum { nodes = sk_tile_intervals + 1 };
+    u4 all[nodes];
+    all[0] = (u4){0};
+    for (int n = 0; n < sk_tile_intervals; n++) {
+        all[n] += __builtin_shufflevector(sums[n], sums[n], 0, 1, 2, 3);
+        all[n + 1] = __builtin_shufflevector(sums[n], sums[n], 4, 5, 6, 7);
+        sums[n] = (u8){0};
+    }
+    uint32_t *to[4];
+    for (int c = 0; c < 4; c++)
+        to[c] = touch_nodes(scan, row + scan->next[c], scan->tile->from[2], nodes);
+    for (int n = 0; n < nodes; n += 4) {
+        const u4 low_a = __builtin_shufflevector(all[n], all[n + 1], 0, 4, 1, 5),
+                 high_a = __builtin_shufflevector(all[n], all[n + 1], 2, 6, 3, 7),
+                 low_b = __builtin_shufflevector(all[n + 2], all[n + 3], 0, 4, 1, 5),
+                 high_b = __builtin_shufflevector(all[n + 2], all[n + 3], 2, 6, 3, 7);
+        *(u4_memory *)(to[0] + n) += __builtin_shufflevector(low_a, low_b, 0, 1, 4, 5);
+        *(u4_memory *)(to[1] + n) += __builtin_shufflevector(low_a, low_b, 2, 3, 6, 7);
+        *(u4_memory *)(to[2] + n) += __builtin_shufflevector(high_a, high_b, 0, 1, 4, 5);
+        *(u4_memory *)(to[3] + n) += __builtin_shufflevector(high_a, high_b, 2, 3, 6, 7);
+    }
+}
+
+static void empty_tile(const sk_scan *scan)
+{
+    sk_column_tile *tile = scan->tile;
+    for (int r = 0; tile->open && r < sk_tile_intervals * sk_tile_intervals; r++) {
+        if (!tile->used[r])
+            continue;
+        const int row = (tile->from[0] + r / sk_tile_intervals) * scan->rows + tile->from[1] + r % sk_tile_intervals;
+        empty_row(scan, row, (u8 *)(void *)tile->sums[r * sk_tile_intervals]);
+        tile->used[r] = 0;
+    }
+    tile->open = 0;
+}
+
+/* Lays the tile around the first particle of a batch, unless that is in it already. Particles are sorted by block and
+ * cell, so the others of its block lie ahead. */
+static void place_tile(const sk_scan *scan, const int first[3], int at)
+{
+    sk_column_tile *tile = scan->tile;
+    int inside = tile->open;
+    for (int a = 0; a < 3; a++)
+        inside &= first[a] >= tile->from[a] && first[a] < tile->from[a] + sk_tile_intervals;
+    if (inside || at < 0)
+        return;
+    empty_tile(scan);
+    for (int a = 0; a < 3; a++)
+        tile->from[a] = first[a] > 1 ? first[a] - 1 : 0;
+    const int last = scan->length - (sk_tile_intervals + 1); /* all its nodes are in the row */
+    tile->from[2] = tile->from[2] < last ? tile->from[2] : last;
+    tile->open = 1;
+}
+
+/* --- Particles --- */
 
 /* Finds the eight parts of a particle: below and above it in the four columns around it. `beyond` is the distance from
  * the middle of the interval along each axis, -0.5 to 0.5. */
@@ -109,6 +202,15 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
     memcpy(places->at + first, &at, sizeof at);
     leave_out_dead(records, lanes, places->at + first);
     if (scan->sums) {
+        if (first == 0)
+            place_tile(scan, (const int[3]){rounded[0][0], rounded[1][0], rounded[2][0]}, places->at[0]);
+        iw here[3], within = iw_splat(-1);
+        for (int a = 0; a < 3; a++) {
+            here[a] = rounded[a] - scan->tile->from[a];
+            within &= (here[a] >= 0) & (here[a] < sk_tile_intervals);
+        }
+        const iw in_tile = ((here[0] * sk_tile_intervals + here[1]) * sk_tile_intervals + here[2]) | ~(within & inside);
+        memcpy(places->in_tile + first, &in_tile, sizeof in_tile);
         fw below[4], above[4];
         find_parts(beyond, below, above);
         fw_store_columns(places->parts[first], SK_WIDE, below);
@@ -117,53 +219,47 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
 }
 
 /* Adds a particle to the columns of the height probes that are near it: probe `near` - 1, or any if it is `several`. */
-static void add_to_heights(const sk_columns *columns, const sk_step *step, const sk_particle *particle, int near,
-                           uint32_t *sums)
+static void add_to_heights(const sk_columns *columns, const sk_step *step, const sk_scan *scan,
+                           const sk_particle *particle, int near)
 {
-    const sk_grid *grid = &step->grid;
     const int up = step->up_axis, first = near == sk_several_probes ? 0 : near - 1,
               end = near == sk_several_probes ? step->scene->probe_count : near;
-    const float inverse = (float)(1.0 / grid->cell_size);
     float g[3];
     for (int d = 0; d < 3; d++)
-        g[d] = (particle->position[d] - (float)grid->low[d]) * inverse + 0.5f;
+        g[d] = (particle->position[d] - scan->low[d]) * scan->scale + 0.5f;
     const int node = (int)g[up];
     for (int p = first; p < end; p++) {
         const float *middle = columns->middles[p];
         float weight = (float)sk_column_unit * middle[3];
-        for (int a = 0; a < step->dimension - 1; a++)
-            weight *= fmaxf(1.0f - fabsf(g[columns->axis[a]] - middle[columns->axis[a]]), 0.0f);
-        uint32_t *to = sums + (size_t)p * columns->length + (size_t)node;
+        for (int a = 0; a < step->dimension - 1; a++) {
+            const float share = 1.0f - fabsf(g[columns->axis[a]] - middle[columns->axis[a]]);
+            weight *= share > 0.0f ? share : 0.0f;
+        }
+        uint32_t *to = scan->heights + (size_t)p * columns->length + (size_t)node;
         const uint32_t all = (uint32_t)(weight + 0.5f), upper = (uint32_t)(weight * (g[up] - (float)node) + 0.5f);
         to[0] += all - upper;
         to[1] += upper;
     }
 }
 
-/* Clears the sums of a group at its first particle. */
-static void touch_group(const sk_scan *scan, int group)
-{
-    u8 *sums = (u8 *)(void *)scan->sums + (size_t)group * sk_column_group;
-    for (int n = 0; n < sk_column_group; n++)
-        sums[n] = (u8){0};
-    scan->touched[group] = 1;
-}
-
 /* Adds a batch to the levels. Returns whether some particle may be near a height probe. */
 static int add_all_to_levels(const sk_scan *scan, const sk_places *places, int count)
 {
     int near = 0;
+    sk_column_tile *tile = scan->tile;
     for (int p = 0; p < count; p++) {
-        const int32_t at = places->at[p];
+        const int32_t at = places->at[p], in_tile = places->in_tile[p];
         if (at < 0)
             continue;
-        const int group = at >> group_bits;
-        if (!scan->touched[group])
-            touch_group(scan, group);
-        u8 part, *to = (u8 *)(void *)scan->sums + at;
+        near |= scan->near[at >> group_bits];
+        u8 part;
         memcpy(&part, places->parts[p], sizeof part);
-        *to += part;
-        near |= scan->near[group];
+        if (in_tile < 0) {
+            add_alone(scan, at, (const uint32_t *)(const void *)places->parts[p]);
+            continue;
+        }
+        *(u8 *)(void *)tile->sums[in_tile] += part;
+        tile->used[(unsigned)in_tile / sk_tile_intervals] = 1;
     }
     return near;
 }
@@ -181,7 +277,7 @@ static void add_batch(const sk_columns *columns, const sk_step *step, const sk_s
         const int32_t at = places.at[p];
         const int near = at >= scan->height_from ? scan->near[at >> scan->group_shift] : 0;
         if (near)
-            add_to_heights(columns, step, &records[p], near, scan->heights);
+            add_to_heights(columns, step, scan, &records[p], near);
     }
 }
 
@@ -191,6 +287,8 @@ void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_sl
     const sk_scan scan = begin_scan(columns, step, slab, part);
     for (int64_t p = 0; p < count; p += batch_most)
         add_batch(columns, step, &scan, &records[p], (int)(count - p < batch_most ? count - p : batch_most));
+    if (scan.tile)
+        empty_tile(&scan);
 }
 
 void sk_columns_join(const sk_columns *columns, int row)
@@ -201,8 +299,8 @@ void sk_columns_join(const sk_columns *columns, int row)
         for (size_t group = 0; group < groups; group++) {
             if (!touched[group])
                 continue;
-            u8 *restrict to = (u8 *)(void *)columns->rooms + (first + group) * sk_column_group;
-            const u8 *restrict from = to + (size_t)part * columns->room;
+            uint32_t *restrict to = columns->rooms + (first + group) * sk_column_group;
+            const uint32_t *restrict from = to + (size_t)part * columns->room;
             const int adds = columns->touched[first + group];
             for (size_t n = 0; n < sk_column_group; n++)
                 to[n] = adds ? to[n] + from[n] : from[n];
@@ -212,75 +310,18 @@ void sk_columns_join(const sk_columns *columns, int row)
     }
 }
 
-/* The sums of two intervals in one column, which is column c in row c. Below the particles: lanes 0 to 3 of each eight,
- * above them: the others. */
-static inline __attribute__((always_inline)) u16 sum_two(const uint32_t *const from[4], size_t at)
-{
-    static const u16 own[4] = {{~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0},
-                               {0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0},
-                               {0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0},
-                               {0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, ~0u}};
-    u16 all = {0};
-    for (int c = 0; c < 4; c++)
-        all |= *(const u16 *)(const void *)(from[c] + at) & own[c];
-    all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return all + __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-}
-
-/* The sums of eight intervals: below the particles and above them. */
-static inline __attribute__((always_inline)) u16 sum_eight(const uint32_t *const from[4])
-{
-    u16 sums[4], halves[2];
-    for (int q = 0; q < 4; q++)
-        sums[q] = sum_two(from, 2 * sk_interval_sums * (size_t)q);
-    for (int q = 0; q < 2; q++)
-        halves[q] = __builtin_shufflevector(sums[2 * q], sums[2 * q + 1], 0, 8, 16, 24, 4, 12, 20, 28, 0, 8, 16, 24, 4,
-                                            12, 20, 28);
-    return __builtin_shufflevector(halves[0], halves[1], 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-}
-
-/* The fill of the sixteen nodes of a group. `before` holds the sums of the group before above its particles, and
- * receives those of this one. Returns a bit for each node that is not empty. */
-static inline __attribute__((always_inline)) unsigned read_group(const uint32_t *const from[4], float part, u16 *before,
-                                                                 float *fill)
-{
-    const uint32_t *upper[4];
-    for (int c = 0; c < 4; c++)
-        upper[c] = from[c] + sk_interval_sums * sk_column_group / 2;
-    const u16 low = sum_eight(from), high = sum_eight(upper);
-    const u16 below = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    const u16 above = __builtin_shufflevector(low, high, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-    const u16 all =
-        below + __builtin_shufflevector(*before, above, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
-    const f16 values = __builtin_convertvector((i16)all, f16) * part;
-    memcpy(fill, &values, sizeof values);
-    *before = above;
-    return i8_bits(f8_load(fill) > 0.0f) | i8_bits(f8_load(fill + 8) > 0.0f) << 8;
-}
-
 void sk_columns_read(const sk_columns *columns, int row, int stops, float part, float *fill)
 {
-    static const u16 none[sk_interval_sums * sk_column_group / 16];
-    const int back = columns->axis[1] < 0 ? 0 : 1, groups = (int)columns->length / sk_column_group;
-    const int rows[4] = {row, row - back, row - columns->rows, row - columns->rows - back};
-    u16 before = {0};
-    for (int g = 0; g < groups; g++, fill += sk_column_group) {
-        const uint32_t *from[4];
-        unsigned some = 0, empty = 0xffff;
-        for (int c = 0; c < 4; c++) {
-            const size_t group = (size_t)rows[c] * (size_t)groups + (size_t)g;
-            const int touched = columns->touched[group];
-            from[c] = touched ? columns->rooms + sk_interval_sums * sk_column_group * group
-                              : (const uint32_t *)(const void *)none;
-            some |= (unsigned)touched;
-        }
-        if (some) {
-            empty = ~read_group(from, part, &before, fill) & 0xffff;
+    const size_t groups = columns->length / sk_column_group, first = (size_t)row * groups;
+    for (size_t g = 0; g < groups; g++, fill += sk_column_group) {
+        unsigned empty = 0xffff;
+        if (columns->touched[first + g]) {
+            const uint32_t *sums = columns->rooms + (first + g) * sk_column_group;
+            for (int n = 0; n < sk_column_group; n++)
+                fill[n] = (float)(int32_t)sums[n] * part;
+            empty = i8_bits(f8_load(fill) == 0.0f) | i8_bits(f8_load(fill + 8) == 0.0f) << 8;
         } else {
-            /* Without particles, only the first node may hold anything. */
             memset(fill, 0, sk_column_group * sizeof *fill);
-            fill[0] = (float)before[15] * part;
-            before = (u16){0};
         }
         if (stops && empty & empty >> 1 & empty >> 2 & empty >> 3)
             return;
