@@ -26,6 +26,22 @@ static inline void sk_embree_intersect(RTCScene scene, struct RTCRayHit *ray)
 #endif
 }
 
+/* Finds the first hits of 16 rays that go the same way, about. valid[i] is -1 for those in use, 0 for the others. */
+static inline void sk_embree_intersect16(RTCScene scene, const int *valid, struct RTCRayHit16 *rays)
+{
+#if SELKIE_EMBREE_MAJOR == 3
+    struct RTCIntersectContext context;
+    rtcInitIntersectContext(&context);
+    context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+    rtcIntersect16(valid, scene, &context, rays);
+#else
+    struct RTCIntersectArguments arguments;
+    rtcInitIntersectArguments(&arguments);
+    arguments.flags = RTC_RAY_QUERY_FLAG_COHERENT;
+    rtcIntersect16(valid, scene, rays, &arguments);
+#endif
+}
+
 /* Finds any hit of a ray; ray->tfar is then negative. */
 static inline void sk_embree_occluded(RTCScene scene, struct RTCRay *ray)
 {

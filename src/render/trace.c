@@ -30,7 +30,6 @@ static RTCScene finish_scene(const sk_tracer *t, RTCGeometry geometry)
 {
     RTCScene scene = rtcNewScene(t->device);
     rtcSetSceneBuildQuality(scene, RTC_BUILD_QUALITY_MEDIUM);
-    rtcSetSceneFlags(scene, RTC_SCENE_FLAG_ROBUST);
     rtcCommitGeometry(geometry);
     rtcAttachGeometry(scene, geometry);
     rtcReleaseGeometry(geometry);
@@ -273,19 +272,70 @@ static void tracer_free(sk_tracer *t)
 
 /* --- Pixels --- */
 
+/* Pixels of a square of the picture that are traced together. */
+typedef struct pixel_group {
+    int count;
+    int x[sk_ray_group], y[sk_ray_group];
+} pixel_group;
+
+/* The k-th samples of the pixels. A rank-1 lattice spreads the samples over a pixel and the exposure; the first is the
+ * centre of both. */
+static void sample_pixels(const sk_tracer *tracer, const pixel_group *group, int k, float time, vec3 *colors,
+                          float *depth)
+{
+    sk_tracer t = *tracer;
+    t.time = time;
+    const float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
+    vec3 directions[sk_ray_group];
+    sk_hit water[sk_ray_group];
+    for (int i = 0; i < group->count; ++i)
+        directions[i] =
+            sk_camera_ray(&t.camera, (float)group->x[i] + u - floorf(u), (float)group->y[i] + v - floorf(v));
+    sk_trace_first_water(&t, t.camera.eye, group->count, directions, water);
+    for (int i = 0; i < group->count; ++i)
+        colors[i] = sk_tone(t.tones, sk_trace_light(&t, t.camera.eye, directions[i], &water[i], &depth[i]));
+}
+
+/* Squares of 4 x 4 pixels, in the order of tiles of 16 x 16: neighbouring rays stay together. */
+static int count_squares(const sk_camera *camera)
+{
+    return 16 * ((camera->width + 15) / 16) * ((camera->height + 15) / 16);
+}
+
+static pixel_group square_pixels(const sk_camera *camera, int square)
+{
+    const int tile = square / 16, part = square % 16, across = (camera->width + 15) / 16;
+    const int left = tile % across * 16 + part % 4 * 4, top = tile / across * 16 + part / 4 * 4;
+    pixel_group group = {.count = 0};
+    for (int i = 0; i < sk_ray_group; ++i) {
+        const int x = left + i % 4, y = top + i / 4;
+        if (x >= camera->width || y >= camera->height)
+            continue;
+        group.x[group.count] = x;
+        group.y[group.count++] = y;
+    }
+    return group;
+}
+
+static size_t pixel_place(const sk_tracer *t, const pixel_group *group, int i)
+{
+    return (size_t)group->y[i] * (size_t)t->camera.width + (size_t)group->x[i];
+}
+
 static void first_pass(const sk_tracer *t, vec3 *colors, float *depth)
 {
-    const int width = t->camera.width, height = t->camera.height;
-    /* Tiles of 16 x 16 keep neighbouring rays together. */
-    const int across = (width + 15) / 16, tiles = across * ((height + 15) / 16);
-#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 2)
-    for (int tile = 0; tile < tiles; ++tile)
-        for (int y = tile / across * 16; y < tile / across * 16 + 16 && y < height; ++y)
-            for (int x = tile % across * 16; x < tile % across * 16 + 16 && x < width; ++x) {
-                size_t pixel = (size_t)y * (size_t)width + (size_t)x;
-                vec3 direction = sk_camera_ray(&t->camera, (float)x + 0.5f, (float)y + 0.5f);
-                colors[pixel] = sk_tone(t->tones, sk_trace_light(t, t->camera.eye, direction, &depth[pixel]));
-            }
+    const int squares = count_squares(&t->camera);
+#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 32)
+    for (int square = 0; square < squares; ++square) {
+        const pixel_group group = square_pixels(&t->camera, square);
+        vec3 color[sk_ray_group];
+        float distance[sk_ray_group];
+        sample_pixels(t, &group, 0, t->time, color, distance);
+        for (int i = 0; i < group.count; ++i) {
+            colors[pixel_place(t, &group, i)] = color[i];
+            depth[pixel_place(t, &group, i)] = distance[i];
+        }
+    }
 }
 
 static float difference(vec3 a, vec3 b)
@@ -303,51 +353,76 @@ static int needs_more(const vec3 *colors, int width, int height, int x, int y)
     return 0;
 }
 
-/* One more sample of a pixel. A rank-1 lattice spreads the samples over the pixel and the exposure; the first is the
- * centre of both. */
-static vec3 sample_pixel(sk_tracer *t, int x, int y, int k, float time)
+/* Which pixels change during the exposure? Drops that cross one are seen at its start or its end. */
+static void find_moving(const sk_tracer *t, const pixel_group *group, const vec3 *middle, uint8_t *moves)
 {
-    float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
-    vec3 direction = sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
-    t->time = time;
-    return sk_tone(t->tones, sk_trace_light(t, t->camera.eye, direction, NULL));
+    vec3 color[sk_ray_group];
+    float distance[sk_ray_group];
+    for (int end = 0; end < 2; ++end) {
+        sample_pixels(t, group, 0, end ? 0.95f : 0.05f, color, distance);
+        for (int i = 0; i < group->count; ++i)
+            moves[i] |= difference(middle[i], color[i]) > 0.03f;
+    }
 }
 
-/* Does the pixel change during the exposure? Drops that cross it are seen at its start or its end. */
-static int pixel_moves(sk_tracer *t, vec3 middle, int x, int y)
+/* A pixel whose samples are being added up. */
+typedef struct pixel_sum {
+    vec3 first, sum;
+    int count, wanted, moves;
+} pixel_sum;
+
+/* More samples for the pixels of a group that want some. */
+static void refine(const sk_tracer *t, const pixel_group *group, pixel_sum *sums)
 {
-    return difference(middle, sample_pixel(t, x, y, 0, 0.05f)) > 0.03f ||
-           difference(middle, sample_pixel(t, x, y, 0, 0.95f)) > 0.03f;
+    pixel_group left = *group;
+    int which[sk_ray_group];
+    for (int k = 1; left.count > 0; ++k) {
+        left.count = 0;
+        for (int i = 0; i < group->count; ++i)
+            if (sums[i].count == k && k < sums[i].wanted) {
+                which[left.count] = i;
+                left.x[left.count] = group->x[i];
+                left.y[left.count++] = group->y[i];
+            }
+        vec3 color[sk_ray_group];
+        float distance[sk_ray_group];
+        const float time = 0.5f + (float)k * 0.6180340f;
+        if (left.count)
+            sample_pixels(t, &left, k, time - floorf(time), color, distance);
+        for (int i = 0; i < left.count; ++i) {
+            pixel_sum *pixel = &sums[which[i]];
+            pixel->sum = v3_add(pixel->sum, color[i]);
+            ++pixel->count;
+            /* Two samples that agree: the neighbour is the one on an edge. */
+            if (k == 1 && !pixel->moves && difference(pixel->first, color[i]) < 0.02f)
+                pixel->wanted = 0;
+        }
+    }
 }
 
 /* Means of tone-mapped samples: one bright sample must not dominate the pixel. */
-static void second_pass(const sk_tracer *tracer, const vec3 *colors, int samples, sk_image *image)
+static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_image *image)
 {
-    const int width = tracer->camera.width, height = tracer->camera.height;
-    const int blurred = tracer->moved[0] || tracer->solid_moved[0];
-#pragma omp parallel for num_threads(tracer->threads) schedule(dynamic, 2)
-    for (int y = 0; y < height; ++y) {
-        sk_tracer t = *tracer; /* with a time of its own */
-        for (int x = 0; x < width; ++x) {
-            vec3 sum = colors[(size_t)y * (size_t)width + (size_t)x];
-            const int moves = blurred && pixel_moves(&t, sum, x, y), count = moves ? 3 * samples : samples;
-            if (samples > 1 && (moves || needs_more(colors, width, height, x, y))) {
-                const vec3 first = sum;
-                int k = 1;
-                for (; k < count; ++k) {
-                    const float time = 0.5f + (float)k * 0.6180340f;
-                    const vec3 other = sample_pixel(&t, x, y, k, time - floorf(time));
-                    sum = v3_add(sum, other);
-                    /* Two samples that agree: the neighbour is the one on an edge. */
-                    if (k == 1 && !moves && difference(first, other) < 0.02f) {
-                        ++k;
-                        break;
-                    }
-                }
-                sum = v3_scale(sum, 1.0f / (float)k);
-            }
-            sk_image_set(image, x, y, sum);
+    const int width = t->camera.width, height = t->camera.height, squares = count_squares(&t->camera);
+    const int blurred = t->moved[0] || t->solid_moved[0];
+#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 32)
+    for (int square = 0; square < squares; ++square) {
+        const pixel_group group = square_pixels(&t->camera, square);
+        vec3 middle[sk_ray_group];
+        uint8_t moves[sk_ray_group] = {0};
+        pixel_sum sums[sk_ray_group];
+        for (int i = 0; i < group.count; ++i)
+            middle[i] = colors[pixel_place(t, &group, i)];
+        if (blurred)
+            find_moving(t, &group, middle, moves);
+        for (int i = 0; i < group.count; ++i) {
+            const int more = moves[i] || needs_more(colors, width, height, group.x[i], group.y[i]);
+            sums[i] = (pixel_sum){.first = middle[i], .sum = middle[i], .count = 1, .moves = moves[i]};
+            sums[i].wanted = samples > 1 && more ? (moves[i] ? 3 * samples : samples) : 1;
         }
+        refine(t, &group, sums);
+        for (int i = 0; i < group.count; ++i)
+            sk_image_set(image, group.x[i], group.y[i], v3_scale(sums[i].sum, 1.0f / (float)sums[i].count));
     }
 }
 

@@ -88,8 +88,13 @@ int sk_refract(vec3 d, vec3 n, float ratio, vec3 *bent);
 float sk_fresnel(vec3 d, vec3 n, float ratio);
 vec3 sk_transmittance(const sk_tracer *t, float distance);
 
-/* Light along a ray from the eye; *distance gets the distance of its first hit. */
-vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, float *distance);
+/* Rays that are followed together to the first liquid. */
+enum { sk_ray_group = 16 };
+
+/* The first liquid that rays from the eye meet, at most sk_ray_group of them: packets cost less than single rays. */
+void sk_trace_first_water(const sk_tracer *t, vec3 from, int count, const vec3 *directions, sk_hit *hits);
+/* Light along a ray from the eye that meets this liquid first; *distance gets the distance of its first hit. */
+vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, const sk_hit *water, float *distance);
 
 /* Fills the floor's light (trace_light.c). */
 selkie_code sk_trace_light_floor(sk_tracer *t, selkie_error *error);

@@ -47,36 +47,59 @@ static void place_map(sk_tracer *t)
     }
 }
 
-/* A direction near the sun's: a disc of about two degrees, for soft edges. */
-static vec3 near_sun(const sk_tracer *t, float u, float v)
+/* Directions of a circle: cosines and sines. */
+enum { turns = 256 };
+typedef struct circle {
+    float cosine[turns], sine[turns];
+} circle;
+
+static void fill_circle(circle *c)
+{
+    for (int i = 0; i < turns; ++i) {
+        c->cosine[i] = cosf(6.2831853f * (float)i / turns);
+        c->sine[i] = sinf(6.2831853f * (float)i / turns);
+    }
+}
+
+/* Part of the sun that is seen from a point of the floor past solids and liquid. Rays go to a disc of about two
+ * degrees, for soft edges. Three that agree end the search: few points lie in half shadow. */
+static float seen_sun(const sk_tracer *t, const circle *c, vec3 point, int i, int j)
 {
     const sk_stage *s = t->stage;
-    vec3 across = v3_unit(v3_cross(s->sun, s->front)), other = v3_cross(s->sun, across);
-    float radius = 0.035f * sqrtf(u), angle = 6.2831853f * v;
-    return v3_unit(v3_along(v3_along(s->sun, radius * cosf(angle), across), radius * sinf(angle), other));
+    const vec3 across = v3_unit(v3_cross(s->sun, s->front)), other = v3_cross(s->sun, across);
+    int seen = 0;
+    for (int n = 0; n < sun_rays; ++n) {
+        const unsigned k = (unsigned)(sun_rays - 1 - n); /* the rim of the disc first */
+        const float a = sk_sample((unsigned)i, (unsigned)j, 2 * k), b = sk_sample((unsigned)i, (unsigned)j, 2 * k + 1);
+        const float radius = 0.035f * sqrtf(((float)k + a) / sun_rays);
+        const int turn = (int)(b * turns);
+        const vec3 d =
+            v3_unit(v3_along(v3_along(s->sun, radius * c->cosine[turn], across), radius * c->sine[turn], other));
+        seen += !sk_trace_blocked(t, point, d, INFINITY) && !sk_trace_meets_water(t, point, d);
+        if (n == 2 && (seen == 0 || seen == 3))
+            return seen ? 1.0f : 0.0f;
+    }
+    return (float)seen / sun_rays;
 }
 
 /* One row of texels: sunlight that meets no liquid, and sky. */
-static void light_row(sk_tracer *t, int j)
+static void light_row(sk_tracer *t, const circle *c, int j)
 {
     const sk_stage *s = t->stage;
     for (int i = 0; i < t->map_side; ++i) {
         vec3 p = texel_point(t, (float)i + 0.5f, (float)j + 0.5f);
-        float sun = 0.0f, sky = 0.0f;
-        for (unsigned k = 0; k < sun_rays; ++k) {
-            float a = sk_sample((unsigned)i, (unsigned)j, 2 * k), b = sk_sample((unsigned)i, (unsigned)j, 2 * k + 1);
-            vec3 d = near_sun(t, ((float)k + a) / sun_rays, b);
-            sun += !sk_trace_blocked(t, p, d, INFINITY) && !sk_trace_meets_water(t, p, d);
-        }
+        const float sun = seen_sun(t, c, p, i, j);
+        float sky = 0.0f;
         for (unsigned k = 0; k < sky_rays; ++k) {
             float a = ((float)k + sk_sample((unsigned)i, (unsigned)j, 100 + k)) / sky_rays;
-            float angle = 6.2831853f * sk_sample((unsigned)i, (unsigned)j, 200 + k), flat = sqrtf(a);
-            vec3 d = v3_add(v3_scale(s->up, sqrtf(1.0f - a)),
-                            v3_add(v3_scale(s->side, flat * cosf(angle)), v3_scale(s->front, flat * sinf(angle))));
+            const int turn = (int)(sk_sample((unsigned)i, (unsigned)j, 200 + k) * turns);
+            const float flat = sqrtf(a);
+            vec3 d = v3_add(v3_scale(s->up, sqrtf(1.0f - a)), v3_add(v3_scale(s->side, flat * c->cosine[turn]),
+                                                                     v3_scale(s->front, flat * c->sine[turn])));
             sky += sk_trace_blocked(t, p, d, (float)s->diagonal) ? 0.15f : 1.0f;
         }
         size_t texel = (size_t)i + (size_t)j * (size_t)t->map_side;
-        t->sunlight[texel] = v3(sun / sun_rays, sun / sun_rays, sun / sun_rays);
+        t->sunlight[texel] = v3(sun, sun, sun);
         t->openness[texel] = sky / sky_rays;
     }
 }
@@ -185,6 +208,7 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
     }
 
     /* Blur sunlight little, so that caustics stay sharp. */
+#pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int j = 0; j < t->map_side; ++j)
         for (int i = 0; i < t->map_side; ++i) {
             vec3 sum = v3(0, 0, 0);
@@ -221,9 +245,11 @@ selkie_code sk_trace_light_floor(sk_tracer *t, selkie_error *error)
     if (!t->sunlight || !t->openness)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for the light on the floor");
     place_map(t);
+    circle c;
+    fill_circle(&c);
 #pragma omp parallel for num_threads(t->threads) schedule(dynamic, 4)
     for (int j = 0; j < t->map_side; ++j)
-        light_row(t, j);
+        light_row(t, &c, j);
     if (t->water)
         SK_TRY(light_through_water(t, error));
     return blur_map(t, error);

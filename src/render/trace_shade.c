@@ -133,16 +133,12 @@ sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float star
     return solid.kind == SK_HIT_SOLID ? solid : hit;
 }
 
-static sk_hit trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+/* The hit of a ray at barycentric coordinates of a triangle of the liquid's surface. */
+static sk_hit water_hit(const sk_tracer *t, const struct RTCRayHit *ray, vec3 from, vec3 direction)
 {
-    if (!t->water || misses(t->water_box, from, direction, end))
-        return no_hit();
-    struct RTCRayHit ray = shoot(t, t->water, from, direction, start, end);
-    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
-        return no_hit();
-    sk_hit hit = hit_from(&ray, SK_HIT_WATER, from, direction);
-    const uint32_t *corner = t->mesh.triangles + 3 * (size_t)ray.hit.primID;
-    float weight[3] = {1.0f - ray.hit.u - ray.hit.v, ray.hit.u, ray.hit.v};
+    sk_hit hit = hit_from(ray, SK_HIT_WATER, from, direction);
+    const uint32_t *corner = t->mesh.triangles + 3 * (size_t)ray->hit.primID;
+    float weight[3] = {1.0f - ray->hit.u - ray->hit.v, ray->hit.u, ray->hit.v};
     vec3 normal = v3(0, 0, 0);
     for (int c = 0; c < 3; ++c) {
         const float *n = t->mesh.normals + 3 * (size_t)corner[c];
@@ -153,6 +149,68 @@ static sk_hit trace_water(const sk_tracer *t, vec3 from, vec3 direction, float s
     if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
         hit.normal = hit.face;
     return hit;
+}
+
+static sk_hit trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->water || misses(t->water_box, from, direction, end))
+        return no_hit();
+    const struct RTCRayHit ray = shoot(t, t->water, from, direction, start, end);
+    return ray.hit.geomID == RTC_INVALID_GEOMETRY_ID ? no_hit() : water_hit(t, &ray, from, direction);
+}
+
+/* One ray of a packet with its hit. */
+static struct RTCRayHit packet_hit(const struct RTCRayHit16 *rays, int i)
+{
+    struct RTCRayHit ray = {0};
+    ray.ray.tfar = rays->ray.tfar[i];
+    ray.hit.Ng_x = rays->hit.Ng_x[i];
+    ray.hit.Ng_y = rays->hit.Ng_y[i];
+    ray.hit.Ng_z = rays->hit.Ng_z[i];
+    ray.hit.u = rays->hit.u[i];
+    ray.hit.v = rays->hit.v[i];
+    ray.hit.primID = rays->hit.primID[i];
+    return ray;
+}
+
+void sk_trace_first_water(const sk_tracer *t, vec3 from, int count, const vec3 *directions, sk_hit *hits)
+{
+    _Alignas(64) int valid[sk_ray_group] = {0};
+    _Alignas(64) struct RTCRayHit16 rays = {0};
+    int used = 0;
+    for (int i = 0; i < count; ++i) {
+        hits[i] = no_hit();
+        valid[i] = t->water && !t->has_cut && !misses(t->water_box, from, directions[i], INFINITY) ? -1 : 0;
+        used -= valid[i];
+    }
+
+    /* A packet of a few rays costs more than these rays. */
+    if (used < 3 || t->has_cut) {
+        for (int i = 0; i < count; ++i)
+            if (valid[i] || t->has_cut)
+                hits[i] = sk_trace_water(t, from, directions[i], 0.0f, INFINITY);
+        return;
+    }
+    for (int i = 0; i < sk_ray_group; ++i) {
+        const vec3 d = i < count ? directions[i] : directions[0];
+        rays.ray.org_x[i] = from.x;
+        rays.ray.org_y[i] = from.y;
+        rays.ray.org_z[i] = from.z;
+        rays.ray.dir_x[i] = d.x;
+        rays.ray.dir_y[i] = d.y;
+        rays.ray.dir_z[i] = d.z;
+        rays.ray.tfar[i] = INFINITY;
+        rays.ray.time[i] = t->time;
+        rays.ray.mask[i] = 0xffffffffu;
+        rays.hit.geomID[i] = RTC_INVALID_GEOMETRY_ID;
+        rays.hit.instID[0][i] = RTC_INVALID_GEOMETRY_ID;
+    }
+    sk_embree_intersect16(t->water, valid, &rays);
+    for (int i = 0; i < count; ++i)
+        if (valid[i] && rays.hit.geomID[i] != RTC_INVALID_GEOMETRY_ID) {
+            const struct RTCRayHit ray = packet_hit(&rays, i);
+            hits[i] = water_hit(t, &ray, from, directions[i]);
+        }
 }
 
 sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
@@ -370,7 +428,7 @@ static int surfaces_passed(int depth)
     return depth % one_pane;
 }
 
-static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance);
+static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled);
 
 /* A clear solid: what lies behind it, without refraction, and the reflection of its surface. The path goes on where it
  * leaves the solid: liquid that touches the solid has its surface a little inside. */
@@ -387,7 +445,7 @@ static vec3 light_through_solid(const sk_tracer *t, const sk_hit *hit, vec3 dire
             from = back.point;
     }
     vec3 behind = depth < most_panes * one_pane
-                      ? light_in_air(t, from, direction, depth + one_pane, travelled + hit->distance, NULL)
+                      ? light_in_air(t, from, direction, depth + one_pane, travelled + hit->distance)
                       : sk_studio_sky(t->stage, direction);
     vec3 through = v3_mix(surface, behind, clear);
     return v3_mix(through, sk_studio_sky(t->stage, v3_reflect(direction, normal)), mirrored);
@@ -423,7 +481,7 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         float mirrored = sk_fresnel(direction, normal, t->liquid_index);
         light = v3_add(light, v3_scale(v3_mul(weight, t->scatter), mirrored));
         weight = v3_scale(weight, 1.0f - mirrored);
-        vec3 beyond = surfaces_passed(depth) < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL)
+        vec3 beyond = surfaces_passed(depth) < deepest ? light_in_air(t, from, bent, depth + 1, travelled)
                                                        : sk_studio_sky(t->stage, bent);
         return v3_add(light, v3_mul(weight, beyond));
     }
@@ -463,21 +521,20 @@ static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 directi
     return v3_mix(through, seen, mirrored);
 }
 
-static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance)
+/* The first thing but liquid on a path. */
+static sk_hit first_opaque(const sk_tracer *t, vec3 from, vec3 direction, float start)
 {
-    float start = depth ? t->near : 0.0f;
-    sk_hit hit = sk_trace_solids(t, from, direction, start, INFINITY);
-    sk_hit ball = sk_trace_balls(t, from, direction, start, hit.distance);
-    if (ball.kind == SK_HIT_BALL)
-        hit = ball;
-    sk_hit water = sk_trace_water(t, from, direction, start, hit.distance);
-    if (water.kind == SK_HIT_WATER)
-        hit = water;
-    if (distance)
-        *distance = hit.distance;
+    const sk_hit hit = sk_trace_solids(t, from, direction, start, INFINITY);
+    const sk_hit ball = sk_trace_balls(t, from, direction, start, hit.distance);
+    return ball.kind == SK_HIT_BALL ? ball : hit;
+}
+
+/* Light of the first thing on a path. */
+static vec3 light_of(const sk_tracer *t, sk_hit hit, vec3 from, vec3 direction, int depth, float travelled)
+{
     /* Behind a clear solid the path may begin in liquid that reaches into the next one. */
     if (depth >= one_pane && hit.kind != SK_HIT_WATER) {
-        water = sk_trace_water(t, from, direction, start, INFINITY);
+        const sk_hit water = sk_trace_water(t, from, direction, t->near, INFINITY);
         if (water.kind == SK_HIT_WATER && v3_dot(water.face, direction) > 0.0f)
             return light_in_water(t, from, direction, depth, travelled);
     }
@@ -491,9 +548,20 @@ static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int dept
     return light_at_water(t, &hit, direction, depth, travelled + hit.distance);
 }
 
-vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, float *distance)
+static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled)
 {
-    return light_in_air(t, from, direction, 0, 0.0f, distance);
+    const sk_hit opaque = first_opaque(t, from, direction, t->near);
+    const sk_hit water = sk_trace_water(t, from, direction, t->near, opaque.distance);
+    return light_of(t, water.kind == SK_HIT_WATER ? water : opaque, from, direction, depth, travelled);
+}
+
+vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, const sk_hit *water, float *distance)
+{
+    sk_hit hit = first_opaque(t, from, direction, 0.0f);
+    if (water->kind == SK_HIT_WATER && water->distance < hit.distance)
+        hit = *water;
+    *distance = hit.distance;
+    return light_of(t, hit, from, direction, 0, 0.0f);
 }
 
 #endif
