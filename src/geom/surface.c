@@ -70,9 +70,9 @@ static selkie_code check_options(size_t particle_count, const sk_surface_options
 
 void sk_surface_grid_free(sk_surface_grid *grid)
 {
-    void *const arrays[] = {grid->coordinates, grid->neighbours, grid->points, grid->first,
-                            grid->sub_first,   grid->inside,     grid->deep,   grid->side,
-                            grid->near,        grid->phi,        grid->other,  grid->signs};
+    void *const arrays[] = {grid->coordinates, grid->neighbours, grid->points, grid->first, grid->sub_first,
+                            grid->inside,      grid->deep,       grid->side,   grid->near,  grid->phi,
+                            grid->other,       grid->spare,      grid->signs};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i)
         sk_release(NULL, arrays[i]);
 }
@@ -91,7 +91,7 @@ selkie_code sk_surface_grid_init(sk_surface_grid *grid, const sk_surface_options
     sk_surface_kernel_init(&grid->kernel, grid->spacing);
     grid->radius = grid->kernel.depth;
     grid->cutoff = 1.35f * grid->spacing;
-    grid->offset = 0.025f * grid->spacing;
+    grid->offset = 0.015f * grid->spacing;
     const float own_volume = 0.620f;
     grid->drop_radius = options->particle_radius > 0 ? (float)options->particle_radius : own_volume;
     grid->drop_radius = fmaxf(grid->drop_radius * grid->spacing, 0.88f);

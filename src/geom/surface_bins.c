@@ -239,12 +239,13 @@ static selkie_code allocate_blocks(sk_surface_grid *grid, size_t count, selkie_e
     grid->near = sk_allocate_zeroed(NULL, count + 1);
     grid->phi = sk_allocate(NULL, (count + 1) * sk_node_count * sizeof(float));
     grid->other = sk_allocate(NULL, (count + 1) * sk_node_count * sizeof(float));
+    grid->spare = sk_allocate(NULL, (count + 1) * sk_node_count * sizeof(float));
     grid->signs = sk_allocate(NULL, (count + 1) * sizeof *grid->signs);
     if (!grid->coordinates || !grid->neighbours || !grid->first || !grid->sub_first || !grid->inside || !grid->deep ||
-        !grid->side || !grid->near || !grid->phi || !grid->other || !grid->signs)
+        !grid->side || !grid->near || !grid->phi || !grid->other || !grid->spare || !grid->signs)
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "surface: no memory, %.1f MiB for %zu blocks; a larger voxel_size than %g m needs less",
-                       (double)count * 2 * sk_node_count * sizeof(float) / 1048576.0, count, grid->voxel[0]);
+                       (double)count * 3 * sk_node_count * sizeof(float) / 1048576.0, count, grid->voxel[0]);
     grid->block_count = count;
     return SELKIE_OK;
 }

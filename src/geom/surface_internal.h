@@ -82,6 +82,7 @@ typedef struct sk_surface_grid {
 
     float *phi;   /* voxels [block_count][512] level set, negative inside */
     float *other; /* voxels the same size, for passes that cannot work in place */
+    float *spare; /* voxels the same size, likewise */
     /* Signs of a finished level set: a byte a row of nodes, bits are nodes inside. */
     uint8_t (*signs)[sk_sub_count];
 } sk_surface_grid;

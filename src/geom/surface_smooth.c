@@ -9,6 +9,9 @@
  * (drops, thin sheets, crests) the sharp one stays. Gaps well inside the large-scale surface are closed: splashes have
  * many, and each would look like a bubble.
  *
+ * Calm water: where the surface is flat over some ten spacings, a plain blur follows. It flattens what a level between
+ * two layers of particles leaves, and moves a flat surface by nothing but a small offset.
+ *
  * Offset: the calibration of the radius holds for infinitely many particles in the kernel and a flat surface. With few
  * particles and curved shapes the surface is a little too low; the offset corrects this at the end.
  */
@@ -279,7 +282,7 @@ static void blend_block(const sk_surface_grid *grid, const float *blurred, const
     blur(padded, taps, twice);
     const float *once = blurred + block * sk_node_count;
     /* More than 1 also undoes what the kernel's mean takes from curved surfaces; measured on balls. */
-    const float bend = 1.3f, closing = 0.15f * grid->spacing;
+    const float bend = 1.35f, closing = 0.15f * grid->spacing;
     /* Differences up to the first are noise, from the second on they are shapes. The smooth surface has lost a sheet or
      * a drop where it lies below the sharp one: less is tolerated there. */
     const float low[2] = {0.30f * grid->spacing, 0.20f * grid->spacing};
@@ -293,6 +296,37 @@ static void blend_block(const sk_surface_grid *grid, const float *blurred, const
         /* Closes air well inside the large-scale surface: it is a gap between particles, not a bubble. */
         phi[i] = least(smooth + (phi[i] - smooth) * t, smooth + closing);
     }
+}
+
+/* Takes the blurred surface where it is flat at large: bumps of particles vanish in three blurs, so what the third one
+ * still changes is the curvature of a shape. Bounds are measured: a ball of 17 spacings is not flat. */
+static void calm_block(const sk_surface_grid *grid, const filter_taps taps, float bound, size_t block)
+{
+    if (!grid->near[block])
+        return;
+    float *phi = grid->phi + block * sk_node_count, thrice[sk_node_count];
+    const float *once = grid->other + block * sk_node_count, *twice = grid->spare + block * sk_node_count;
+    blur_block(grid, grid->spare, taps, block, thrice);
+    for (int i = 0; i < sk_node_count; ++i) {
+        float t = (fabsf(thrice[i] - twice[i]) - 0.75f * bound) / (0.25f * bound);
+        t = least(most(t, 0.0f), 1.0f);
+        t = t * t * (3.0f - 2.0f * t);
+        phi[i] = once[i] + (phi[i] - once[i]) * t;
+    }
+}
+
+static void calm(sk_surface_grid *grid, const filter_taps taps, float bound)
+{
+    const size_t blocks = grid->block_count;
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
+    for (size_t b = 0; b < blocks; ++b)
+        blur_block(grid, grid->phi, taps, b, grid->other + b * sk_node_count);
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
+    for (size_t b = 0; b < blocks; ++b)
+        blur_block(grid, grid->other, taps, b, grid->spare + b * sk_node_count);
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
+    for (size_t b = 0; b < blocks; ++b)
+        calm_block(grid, taps, bound, b);
 }
 
 /* --- The finished level set --- */
@@ -355,6 +389,9 @@ void sk_surface_smooth(sk_surface_grid *grid, double smoothing)
         for (size_t b = 0; b < blocks; ++b)
             blend_block(grid, grid->other, taps, b, grid->phi + b * sk_node_count);
     }
+    /* What a blur changes grows with the square of its width. */
+    for (int round = 0; round < rounds && sigma > 0.2; ++round)
+        calm(grid, taps, 0.08f * (float)(smoothing * smoothing / rounds) * grid->spacing);
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
     for (size_t b = 0; b < blocks; ++b) {
         float *phi = grid->phi + b * sk_node_count;

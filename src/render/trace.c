@@ -340,7 +340,7 @@ static void first_pass(const sk_tracer *t, vec3 *colors, float *depth)
 
 static float difference(vec3 a, vec3 b)
 {
-    return fmaxf(fabsf(a.x - b.x), fmaxf(fabsf(a.y - b.y), fabsf(a.z - b.z)));
+    return largerf(fabsf(a.x - b.x), largerf(fabsf(a.y - b.y), fabsf(a.z - b.z)));
 }
 
 static int needs_more(const vec3 *colors, int width, int height, int x, int y)
