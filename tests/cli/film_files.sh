@@ -115,10 +115,19 @@ if hasattr(bpy.ops.wm, 'alembic_import') and bpy.app.build_options.alembic:
     things = [o for o in bpy.data.objects if o.type == 'MESH']
     graph = bpy.context.evaluated_depsgraph_get()
     print('ALEMBIC', [len(o.evaluated_get(graph).data.vertices) for o in things], scene.frame_end - scene.frame_start + 1)
+if bpy.app.build_options.openvdb:
+    import os
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.object.volume_import(filepath='surface_0003.vdb', directory=os.getcwd(), files=[{'name': 'surface_0003.vdb'}])
+    volume = bpy.context.object.data
+    volume.grids.load()
+    print('VDB', [grid.name for grid in volume.grids])
 SCRIPT
     (cd run/surfaces && blender -b -noaudio -P ../../blender.py >../../blender.txt 2>&1)
     grep -q "^BLENDER 3 ${wanted%% *} " blender.txt && [ -s run/surfaces/blender.png ] && good "Blender imports and renders" || bad "Blender: $(tail -n 5 blender.txt)"
     grep '^ALEMBIC' blender.txt >alembic.txt && { grep -q "^ALEMBIC \[${wanted%% *}\]" alembic.txt &&
         good "Blender opens the Alembic file" || bad "Alembic in Blender: $(cat alembic.txt), not ${wanted%% *}"; }
+    grep '^VDB' blender.txt >volume.txt && { grep -q "^VDB \['surface', 'vel'\]" volume.txt &&
+        good "Blender opens the OpenVDB file" || bad "OpenVDB in Blender: $(cat volume.txt)"; }
 fi
 finish
