@@ -4,6 +4,7 @@
 #include "base/dimension.h"
 #include "grid/deal.h"
 #include "grid/lanes.h"
+#include "grid/sweep.h"
 #include "particles/leavers.h"
 #include "grid/runs.h"
 #include "grid/tile.h"
@@ -45,8 +46,70 @@ typedef struct displaced_block {
     const sk_displacement *by;
     float corner[3], inverse, cell_size; /* m, 1/m, m */
     const float *tiles[3];               /* displacements around the block, cells */
+    float clearance;                     /* cells to the nearest obstacle, or less */
     sk_leavers leavers;
 } displaced_block;
+
+/* sk_sweep_is_place_clear() for a batch that is displaced by `length` cells at most. */
+static iw lanes_clear(const displaced_block *in, iw cells, const fw from[3], fw length)
+{
+    const sk_solids *solids = in->by->solids;
+    const size_t slot = (size_t)solids->block_slot[in->leavers.block];
+    fw distance = fw_splat(SK_SWEEP_SAMPLED), off2 = fw_splat(0.0f);
+    if (!solids->plain[slot]) {
+        const float *row = solids->distance + slot * SK_BLOCK_CELLS;
+        for (int l = 0; l < SK_WIDE; l++)
+            distance[l] = row[cells[l]];
+    }
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const fw place = (from[d] - in->corner[d]) * in->inverse, off = place - fw_from_iw(iw_from_fw(place)) - 0.5f;
+        off2 += off * off;
+    }
+    const fw least = length + solids->motion + sk_sweep_sample_error(solids, slot);
+    return (fw_abs(distance) - fw_sqrt(off2) > least) & (least < SK_SWEEP_SAMPLED);
+}
+
+/* Moves the ends of displacements back to where no obstacle is crossed. */
+static __attribute__((noinline)) void sweep_lanes(const displaced_block *in, uint32_t p, unsigned wanted,
+                                                  const float (*from)[SK_WIDE], float (*to)[SK_WIDE])
+{
+    sk_swept_path path = {.begin = 0.0};
+    memcpy(path.low, in->by->low, sizeof path.low);
+    memcpy(path.high, in->by->high, sizeof path.high);
+    for (unsigned some = wanted; some; some &= some - 1) {
+        const int l = __builtin_ctz(some);
+        float before[3] = {0.0f, 0.0f, 0.0f};
+        sk_particle moved = {.flags = in->records[p + (uint32_t)l].flags};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            before[d] = from[d][l], moved.position[d] = to[d][l];
+        sk_sweep_displaced_particle(in->by->solids, &path, before, &moved);
+        in->records[p + (uint32_t)l].flags = moved.flags;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            to[d][l] = moved.position[d];
+    }
+}
+
+/* Keeps a batch of displacements out of obstacles, where one is near. */
+static inline __attribute__((always_inline)) void keep_out(const displaced_block *in, uint32_t p, int lanes, iw cells,
+                                                           const fw from[3], fw to[3])
+{
+    fw length = fw_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        length += fw_abs(to[d] - from[d]) * in->inverse;
+    if (!iw_any(length >= in->clearance))
+        return;
+    const unsigned wanted = iw_bits(~lanes_clear(in, cells, from, length) & iw_first(lanes));
+    if (!wanted)
+        return;
+    float begin[SELKIE_DIM][SK_WIDE], end[SELKIE_DIM][SK_WIDE];
+    memcpy(begin, from, sizeof begin);
+    memcpy(end, to, sizeof end);
+    sweep_lanes(in, p, wanted, (const float(*)[SK_WIDE])begin, end);
+    for (int l = lanes; l < SK_WIDE; l++) /* the last particle again, which a store of all lanes writes last */
+        for (int d = 0; d < SELKIE_DIM; d++)
+            end[d][l] = end[d][lanes - 1];
+    memcpy(to, end, sizeof end);
+}
 
 /* Moves the particles begin .. end - 1, those of some cells of row (j, k). */
 static inline __attribute__((always_inline)) void displace_row(displaced_block *in, const cell_row *row, int j, int k,
@@ -69,15 +132,19 @@ static inline __attribute__((always_inline)) void displace_row(displaced_block *
 
         /* Closed walls. In this order NaN stays NaN, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
-            r[d] = fw_min(fw_splat(in->by->high[d]), fw_max(fw_splat(in->by->low[d]), moved[d]));
+            moved[d] = fw_min(fw_splat(in->by->high[d]), fw_max(fw_splat(in->by->low[d]), moved[d]));
+        const iw cells = w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG);
+        if (__builtin_expect(in->by->solids != NULL, 0))
+            keep_out(in, p, lanes, cells, r, moved);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            r[d] = moved[d];
         if (__builtin_expect(in->by->wraps, 0))
             sk_wrap_batch(in->grid, r);
         fw_store_columns(values, lanes, r);
 
         /* The last sort dropped dead particles. */
         if (in->by->lists_leavers)
-            sk_leavers_add(in->grid, &in->leavers, p, lanes, r, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
-                           iw_splat(0));
+            sk_leavers_add(in->grid, &in->leavers, p, lanes, r, cells, iw_splat(0));
     }
 }
 
@@ -102,6 +169,7 @@ static void displace_block(sk_grid *grid, sk_particles *particles, const sk_disp
                           .inverse = (float)(1.0 / grid->cell_size),
                           .cell_size = (float)grid->cell_size,
                           .tiles = {values[0], values[1], values[SELKIE_DIM - 1]},
+                          .clearance = by->solids ? by->solids->clearance[block] : 0.0f,
                           .leavers = sk_leavers_of(grid, block)};
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_row_tile_load_known(grid, grid->fields[(int)by->first + d], block, &rows, values[d]);

@@ -26,6 +26,12 @@ int sk_sweep_displacement(const sk_solids *solids, const float low[3], const flo
     return sk_sweep_displaced(solids, low, high, from, to, end);
 }
 
+void sk_sweep_displaced_particle(const sk_solids *solids, sk_swept_path *path, const float before[3],
+                                 sk_particle *particle)
+{
+    sk_sweep_moved(solids, path, before, particle);
+}
+
 void sk_sweep_keep_places(const sk_solids *solids, const sk_grid *grid, sk_particles *particles, float reach,
                           int threads)
 {

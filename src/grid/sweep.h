@@ -42,6 +42,9 @@ void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x
 void sk_sweep_keep_places(const sk_solids *solids, const sk_grid *grid, sk_particles *particles, float reach,
                           int threads);
 void sk_sweep_places(const sk_solids *solids, const sk_grid *grid, sk_particles *particles, float reach, int threads);
+/* The same for one particle; `path` has the bounds. */
+void sk_sweep_displaced_particle(const sk_solids *solids, sk_swept_path *path, const float before[3],
+                                 sk_particle *particle);
 /* One displacement from `from` to `to`, from the start of the step to the share `end` of it. Returns whether an
  * obstacle changed its end. */
 int sk_sweep_displacement(const sk_solids *solids, const float low[3], const float high[3], const float from[3],

@@ -63,6 +63,8 @@ typedef struct sk_displacement {
     int wraps;             /*      move particles that leave through a joined side to the opposite one */
     int lists_leavers;     /*      write the list of migrating particles for a sort that follows at once; the list
                                    must have been reserved */
+    const struct sk_solids *solids; /* obstacles that no displacement crosses (sk_sweep_places); NULL = none. The plain
+                                       form ignores it */
     int threads;
 } sk_displacement;
 

@@ -282,6 +282,7 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
                                       .build = build_block,
                                       .displacements = displacements_of_block,
                                       .extrapolate = SK_DIM(sk_extrapolate),
-                                      .displace = SK_DIM(sk_transfer_displace)};
+                                      .displace = SK_DIM(sk_transfer_displace),
+                                      .sweeps = 1};
     return SK_DIM(sk_idp_correct_with)(step, &tuned, error);
 }

@@ -20,8 +20,9 @@ typedef struct sk_idp_form {
     void (*displacements)(const sk_step *step, int block, int local, int pushing);
     /* Extrapolates the displacements, in the blocks of a list. */
     void (*extrapolate)(const sk_grid *grid, const sk_extrapolation *what);
-    /* Moves the particles by the displacements: sk_transfer_displace. */
+    /* Moves the particles by the displacements: sk_transfer_displace. `sweeps`: among obstacles as well. */
     void (*displace)(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
+    int sweeps;
 } sk_idp_form;
 
 /* One correction. */

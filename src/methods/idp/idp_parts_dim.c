@@ -35,7 +35,8 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
 
     /* Clear the flags of the last step. */
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
-        all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
+        if (all[p].flags & SK_PARTICLE_INSIDE)
+            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
 
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
@@ -120,6 +121,30 @@ static void extrapolate_displacements(sk_step *step, const sk_idp_form *form, in
     form->extrapolate(grid, &displacements);
 }
 
+/* Moves the particles by the displacements. None crosses an obstacle. Particles that were inside one move out half a
+ * cell at a time. */
+static selkie_code displace_particles(sk_step *step, const sk_idp_form *form, int local, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    const int apart = step->solids.obstacle_count && !form->sweeps; /* obstacles are a pass of their own */
+    sk_displacement by = {.first = SK_FIELD_VELOCITY_X,
+                          .runs = local ? grid->runs[SK_RUNS_MOVED] : NULL,
+                          .wraps = grid->periodic && !apart,
+                          .lists_leavers = !apart,
+                          .solids = step->solids.obstacle_count ? &step->solids : NULL,
+                          .threads = step->threads};
+    sk_solids_bounds(&step->solids, grid, by.low, by.high);
+    SK_TRY(sk_grid_reserve_leavers(grid, error));
+    if (apart)
+        sk_sweep_keep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
+    form->displace(grid, &step->particles, &by);
+    if (apart)
+        sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
+    if (grid->periodic && !by.wraps)
+        sk_grid_wrap_particles(grid, &step->particles, step->threads);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
@@ -184,22 +209,5 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     form->displacements(step, b, local, pushing);
     extrapolate_displacements(step, form, local);
 
-    /* The sort follows, unless solids push once more. */
-    sk_displacement by = {.first = SK_FIELD_VELOCITY_X,
-                          .runs = local ? grid->runs[SK_RUNS_MOVED] : NULL,
-                          .wraps = grid->periodic && !step->solids.obstacle_count, /* else after the sweep */
-                          .lists_leavers = !step->solids.obstacle_count,
-                          .threads = step->threads};
-    sk_solids_bounds(&step->solids, grid, by.low, by.high);
-    SK_TRY(sk_grid_reserve_leavers(grid, error));
-    if (step->solids.obstacle_count)
-        sk_sweep_keep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
-    form->displace(grid, &step->particles, &by);
-
-    /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
-    if (step->solids.obstacle_count)
-        sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
-    if (grid->periodic && !by.wraps)
-        sk_grid_wrap_particles(grid, &step->particles, step->threads);
-    return SELKIE_OK;
+    return displace_particles(step, form, local, error);
 }

@@ -4,7 +4,6 @@
 #include "base/dimension.h"
 #include "grid/deal.h"
 #include "grid/predict.h"
-#include "grid/sweep.h"
 #include "methods/uic/uic.h"
 #include "methods/uic/uic_system.h"
 
@@ -250,21 +249,16 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_uic_correct_with)(step, &tuned, error);
 }
 
-/* Cells that a shift moves a particle at most. */
-static const float shift_reach = 1.8f * UIC_FARTHEST_SHIFT;
-
 selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
 {
     (void)error;
     sk_grid *grid = &step->grid;
-    sk_displacement shift = {.first = SK_FIELD_SHIFT_X, .threads = step->threads};
+    sk_displacement shift = {.first = SK_FIELD_SHIFT_X,
+                             .solids = step->solids.obstacle_count ? &step->solids : NULL,
+                             .threads = step->threads};
     if (!step->shifted)
         return SELKIE_OK;
     sk_solids_bounds(&step->solids, grid, shift.low, shift.high);
-    if (step->solids.obstacle_count)
-        sk_sweep_keep_places(&step->solids, grid, &step->particles, shift_reach, step->threads);
     SK_DIM(sk_transfer_displace)(grid, &step->particles, &shift);
-    if (step->solids.obstacle_count)
-        sk_sweep_places(&step->solids, grid, &step->particles, shift_reach, step->threads);
     return SELKIE_OK;
 }
