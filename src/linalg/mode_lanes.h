@@ -32,10 +32,9 @@ static inline sk_mode_vector sk_mode_multiply(sk_mode_vector x, const float *con
     return sum;
 }
 
-/* The flux of a body's modes through a cell, for velocities of the modes. */
-static inline float sk_mode_flux(const float flux[SK_MODES_WIDE], const float velocity[SK_MODES_WIDE])
+/* Sum over the lanes. */
+static inline float sk_mode_sum(const sk_mode_vector each)
 {
-    const sk_mode_vector each = sk_mode_load(flux) * sk_mode_load(velocity);
     float sum = (each[0] + each[2]) + (each[1] + each[3]);
 #if SELKIE_DIM == 3
     sum += (each[4] + each[6]) + (each[5] + each[7]);

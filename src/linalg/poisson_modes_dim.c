@@ -69,10 +69,10 @@ static void spread(const sk_mode_list *list, size_t from, size_t to, const float
                    float *x)
 {
     for (size_t c = from; c < to; ++c) {
-        float sum = 0.0f;
+        sk_mode_vector sums = {0.0f};
         for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n)
-            sum += sk_mode_flux(list->by_cell[n], velocity[list->body[list->order[n]]]);
-        x[list->cell_at[c]] += factor * sum;
+            sums += sk_mode_load(list->by_cell[n]) * sk_mode_load(velocity[list->body[list->order[n]]]);
+        x[list->cell_at[c]] += factor * sk_mode_sum(sums);
     }
 }
 
@@ -329,6 +329,8 @@ static double find_envelope(sk_modes *modes)
     }
     for (size_t c = 0; c < modes->space.cell_count; ++c) {
         int32_t least = modes->body_count;
+        if (modes->space.cell_first[c + 1] - modes->space.cell_first[c] < 2)
+            continue;
         for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
             const int32_t place = modes->place_of[modes->space.body[modes->space.order[n]]];
             least = place < least ? place : least;

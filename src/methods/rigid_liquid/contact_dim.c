@@ -38,16 +38,18 @@ static int may_touch(const sk_step *step, int block, const sk_obstacle *body, do
 static uint32_t contacts_with(const sk_step *step, uint32_t first, uint32_t last, int number, const sk_obstacle *body,
                               sk_body_contact *to)
 {
-    const double gap = SK_SWEEP_GAP * step->grid.cell_size;
+    const double gap = SK_SWEEP_GAP * step->grid.cell_size, reach = body->reach + 4.0 * gap;
     uint32_t count = 0;
     for (uint32_t p = first; p < last; p++) {
         const float *x = step->particles.records[p].position;
         const double point[3] = {(double)x[0], (double)x[1], SELKIE_DIM == 3 ? (double)x[2] : 0.0};
-        double local[3], normal[3], world[3];
+        double local[3], normal[3], world[3], apart2 = 0.0;
         int near = 1;
-        for (int d = 0; d < SELKIE_DIM; d++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
             near &= point[d] > body->swept_low[d] - 4.0 * gap && point[d] < body->swept_high[d] + 4.0 * gap;
-        if (!near)
+            apart2 += (point[d] - body->middle[d]) * (point[d] - body->middle[d]);
+        }
+        if (!near || apart2 > reach * reach) /* outside its box, or its ball */
             continue;
         sk_pose_to_local(&body->end, point, local);
         if (sk_shape_distance_within(body->shape, local, 3.0 * gap, normal) > 2.0 * gap)
