@@ -64,6 +64,30 @@ static void gather(const sk_mode_list *list, const float (*values)[WIDE], int bo
     }
 }
 
+/* Two such sums at once, of Z with r and of A Z with z: they have the same cells. */
+static void gather_space(const sk_modes *modes, int body, const float *r, const float *z, double own[WIDE],
+                         double image[WIDE])
+{
+    enum { SHORT = 16 };
+    const sk_mode_list *list = &modes->space;
+    const size_t last = list->first[body + 1];
+    for (int k = 0; k < WIDE; ++k)
+        own[k] = image[k] = 0.0;
+    for (size_t from = list->first[body]; from < last; from += SHORT) {
+        const size_t to = from + SHORT < last ? from + SHORT : last;
+        sk_mode_vector part = {0.0f}, other = {0.0f};
+        for (size_t e = from; e < to; ++e) {
+            const size_t at = list->at[e];
+            part += r[at] * sk_mode_load(list->values[e]);
+            other += z[at] * sk_mode_load(modes->image[e]);
+        }
+        for (int k = 0; k < WIDE; ++k) {
+            own[k] += (double)part[k];
+            image[k] += (double)other[k];
+        }
+    }
+}
+
 /* x += factor times the list times the velocities of the modes, for a range of cells. */
 static void spread(const sk_mode_list *list, size_t from, size_t to, const float (*velocity)[WIDE], float factor,
                    float *x)
@@ -218,8 +242,7 @@ double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, f
 
     /* Z^T r - (A Z)^T z, and the motion of the bodies under z. */
     for (int b = first; b < last; ++b) {
-        gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, own);
-        gather(&modes->space, (const float(*)[WIDE])modes->image, b, z, image);
+        gather_space(modes, b, r, z, own, image);
         move_body(modes, b, z);
         for (int k = 0; k < modes->rank; ++k) {
             modes->residual[row_of(modes, b) + (size_t)k] = own[k];
@@ -541,6 +564,7 @@ static selkie_code reserve(sk_poisson_solver *solver, const sk_poisson_modes *gi
         {(void **)&modes->pair_first, (bodies + 2) * sizeof(size_t)},
         {(void **)&modes->mover_first, (bodies + 2) * sizeof(size_t)},
         {(void **)&modes->rings, (bodies + 1) * sizeof *modes->rings},
+        {(void **)&modes->rows, (bodies + 1) * sizeof *modes->rows},
         {(void **)&modes->rounded, (bodies + 1) * sizeof *modes->rounded},
         {(void **)&modes->body_at, (bodies + 1) * sizeof(int32_t)},
         {(void **)&modes->place_of, (bodies + 1) * sizeof(int32_t)},
@@ -632,7 +656,6 @@ void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
     sk_release(memory, modes->memory.data);
     sk_release(memory, modes->thread_memory.data);
     sk_release(memory, modes->meets);
-    sk_release(memory, modes->rows);
     sk_release(memory, modes->image);
     sk_release(memory, modes->pairs);
     sk_release(memory, modes->by_mover);

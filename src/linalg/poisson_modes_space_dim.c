@@ -299,7 +299,8 @@ static void take_part(sk_modes *modes, const sk_mode_part *part, int first_body,
         return;
     const size_t to = space->first[first_body];
     memcpy(space->at + to, part->at, part->count * sizeof *part->at);
-    memcpy(modes->rows + to, part->rows, part->count * sizeof *part->rows);
+    for (int b = first_body; b < last_body; ++b)
+        modes->rows[b] = part->rows + (space->first[b] - to);
     for (int b = first_body; b < last_body; ++b)
         for (size_t e = space->first[b]; e < space->first[b + 1]; ++e)
             space->body[e] = b;
@@ -351,8 +352,6 @@ selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, s
         space->first[b + 1] = space->first[b] + modes->rings[b].end[modes->rings[b].count];
     space->count = space->first[modes->body_count];
     SK_TRY(reserve_list(solver->memory, space, space->count + 1, error));
-    SK_TRY(sk_reserve(solver->memory, (void **)&modes->rows, &modes->row_capacity, space->count + 1,
-                      sizeof *modes->rows, "bodies", error));
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
     for (int t = 0; t < threads; ++t)
         take_part(modes, &modes->parts[t], part_of(modes, t, threads), part_of(modes, t + 1, threads));
@@ -433,7 +432,7 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
     const float(*flux)[WIDE] = (const float(*)[WIDE])modes->flux.values + modes->flux.first[body];
     float(*image)[WIDE] = modes->image + first;
     sk_mode_vector turn = {0.0f}, rz = {0.0f}; /* rz: r D^-1 r */
-    local_solve s = {.rows = modes->rows + first, .x = modes->space.values + first, .r = scratch};
+    local_solve s = {.rows = modes->rows[body], .x = modes->space.values + first, .r = scratch};
     s.p = s.r + count + 1;
     s.q = s.p + count + 1;
     memset(scratch, 0, 3 * (count + 1) * sizeof *scratch);

@@ -128,7 +128,7 @@ typedef struct sk_modes {
     int32_t *meets;                  /* [space.count] the cell of W in its list; -1 = no body moves it */
     sk_mode_part *parts;             /* [threads] */
     float (*image)[SK_MODES_WIDE];   /* [space.count] A Z */
-    sk_mode_row *rows;               /* [space.count] */
+    const sk_mode_row **rows;        /* [bodies] of its cells, in its part */
     float (*rounded)[SK_MODES_WIDE]; /* [bodies] velocities of the modes */
     sk_mode_rings *rings;            /* [bodies] */
     sk_mode_pair *pairs;
@@ -138,7 +138,7 @@ typedef struct sk_modes {
     int32_t *first_at, *least_at;  /* [bodies] first place that a body's rows reach; scratch */
     size_t *row_first, *row_start; /* [rows] first column, and place in the factor */
     double *factor, *sums, *moved, *wanted, *residual, *ordered; /* [rows] but for the factor */
-    size_t image_capacity, row_capacity, pair_capacity, by_mover_capacity, factor_capacity, meets_capacity;
+    size_t image_capacity, pair_capacity, by_mover_capacity, factor_capacity, meets_capacity;
     size_t part_capacity;
     sk_scratch memory, thread_memory;
 } sk_modes;
