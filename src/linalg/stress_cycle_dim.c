@@ -3,11 +3,6 @@
 
 #include "linalg/stress_sweeps.h"
 
-enum {
-    SMOOTHINGS = 2, /* sweeps before and after the coarse correction, on the finest level */
-    MORE = 1        /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
-};
-
 /* Sum of coefficient x neighbour, in two chains: one would wait for each sum. */
 static inline __attribute__((always_inline)) float neighbour_sum(const float *coefficient, const int32_t *column,
                                                                  const float *x)
@@ -228,7 +223,7 @@ void SK_DIM(sk_stress_cycle)(const sk_stress_hierarchy *hierarchy, int at, sk_te
         }
         return;
     }
-    const int sweeps = at ? SMOOTHINGS + MORE : SMOOTHINGS;
+    const int sweeps = at ? SK_STRESS_SMOOTHINGS + SK_STRESS_MORE : SK_STRESS_SMOOTHINGS;
     for (int n = 0; n < sweeps; n++)
         smooth(level, team, n ? SWEEP_FORWARD : SWEEP_FROM_ZERO, 0);
     find_residual(level, team);

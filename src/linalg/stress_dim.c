@@ -325,9 +325,8 @@ static void load_block(const sk_stress_system *system, const sk_stress_level *le
  * leaves no residual to speak of. It would go from step to step and grow. */
 static void start_massless(const sk_stress_level *level, const vectors *v)
 {
-    enum { SWEEPS = 2 }; /* there and back; 1 to 8 of them take the same iterations */
     const int32_t rows = level->colour[SK_STRESS_COLOURS - 1].own_last;
-    for (int pass = 0; pass < SWEEPS; pass++)
+    for (int pass = 0; pass < SK_STRESS_MASSLESS_SWEEPS; pass++)
         for (int32_t m = 0; m < rows; m++) {
             const int32_t n = pass % 2 ? rows - 1 - m : m, i = level->own_row[n];
             const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
@@ -516,9 +515,8 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
             for (int b = 1; b < system->block_count; b++)
                 add_source(level, gain, b, &v);
         }
-        /* Passes before the last one only estimate the source. */
-        const double looser = pass + 1 < passes ? 3000.0 : 1.0;
-        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.03), pass == 0, report);
+        const double tolerance = sk_stress_tolerance(options->tolerance, pass + 1 == passes);
+        solve(&hierarchy, &v, options, tolerance, pass == 0, report);
         if (!isfinite(report->residual) || (!report->converged && pass + 1 < passes))
             break;
         if (pass + 1 == passes)

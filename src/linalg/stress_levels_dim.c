@@ -300,12 +300,9 @@ static void copy_weights(const sk_stress_level *level, const coarse_weights *to)
     }
 }
 
-/* Differences halve from level to level, so weights of strains fall to a quarter beside the masses. */
 static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under, int block, coarse_weights *to)
 {
-    /* The divergence of a fine cell mixes coarse cells, so no mean bounds it. The factor takes the fewest iterations.
-     */
-    const float strain = 0.25f, mixed = 1.5f;
+    const float strain = SK_STRESS_COARSE_STRAIN;
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     for (int a = 0; a < SELKIE_DIM; a++) {
         sk_stress_mean means[3] = {SK_STRESS_MEAN_ACROSS, SK_STRESS_MEAN_ACROSS, SK_STRESS_MEAN_ACROSS};
@@ -326,7 +323,7 @@ static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under,
     }
     const sk_stress_mean all[3] = {SK_STRESS_MEAN_ALONG, SK_STRESS_MEAN_ALONG, SK_STRESS_MEAN_ALONG};
     if (fine->bulk)
-        coarsen_field(under, fine->bulk, all, mixed * strain, to->bulk + base);
+        coarsen_field(under, fine->bulk, all, SK_STRESS_COARSE_BULK, to->bulk + base);
 }
 
 /* --- Transfers --- */
@@ -638,13 +635,6 @@ static float stiffness_of(const sk_stress_level *level)
     return stiffness;
 }
 
-/* Most stress over mass of rows for which sweeps do: of the finest level, and of others. More takes over 20 iterations
- * in 2D. In 3D coarse levels, with an eighth of the unknowns, are the faster way from half of it on. For coarse levels
- * 1.5 is the most that costs no iteration: a box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations
- * with 0.4 and with 1.5, and 6, 6 and 6 with 6. */
-#define SOFT_STIFFNESS (SELKIE_DIM == 2 ? 24.0f : 12.0f)
-#define SOFT_COARSE_STIFFNESS 1.5f
-
 /* Is each uneven row held, by mass of its own or by rows beside it that are? The common motion of a few faces with
  * hardly a mass leaves hardly a residual, so sweeps do not find it: what the start has of it would go from step to step
  * and grow. Coarse levels find it. Beside a surface most rows without mass hang on rows that have some: half of their
@@ -653,13 +643,12 @@ static selkie_code find_held(const sk_stress_level *level, sk_arena *arena, int 
 {
     enum { STEPS = 2 };
     const int32_t rows = level->colour[SK_STRESS_COLOURS - 1].own_last;
-    const float most = 10.0f * SOFT_STIFFNESS; /* with the bulk viscosity, and little mass beside a surface */
     int32_t loose = rows;
     uint8_t *held;
     SK_STRESS_TAKE(arena, held, (size_t)level->count + 1);
     memset(held, 1, (size_t)level->count + 1);
     for (int32_t n = 0; n < rows; n++)
-        held[level->own_row[n]] = level->diagonal[level->own_row[n]] <= most * level->own_mass[n];
+        held[level->own_row[n]] = level->diagonal[level->own_row[n]] <= SK_STRESS_HELD * level->own_mass[n];
     for (int step = 0; step < STEPS && loose; step++) {
         loose = 0;
         for (int32_t n = 0; n < rows; n++) {
@@ -684,7 +673,7 @@ static selkie_code find_held(const sk_stress_level *level, sk_arena *arena, int 
  * missing levels below the finest one, but a cycle needs its coarsest level solved well. */
 static selkie_code find_soft(const sk_stress_level *level, int number, sk_arena *arena, int *soft, selkie_error *error)
 {
-    *soft = stiffness_of(level) <= (number == 0 ? SOFT_STIFFNESS : SOFT_COARSE_STIFFNESS);
+    *soft = stiffness_of(level) <= (number == 0 ? SK_STRESS_SOFT : SK_STRESS_SOFT_COARSE);
     if (*soft)
         SK_TRY(find_held(level, arena, soft, error));
     return SELKIE_OK;
@@ -693,7 +682,6 @@ static selkie_code find_soft(const sk_stress_level *level, int number, sk_arena 
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
                                           sk_stress_hierarchy *hierarchy, selkie_error *error)
 {
-    enum { FEW = 100 }; /* unknowns that a direct solve takes least time for */
     int soft = 0;
     sk_stress_level *level = &hierarchy->levels[0];
     memset(hierarchy, 0, sizeof *hierarchy);
@@ -718,7 +706,7 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
     for (int b = 1; b < system->block_count; b++)
         add_block(&table, system->coordinates[b]);
     hierarchy->count = 1;
-    while (hierarchy->count < SK_STRESS_LEVELS && level->count > FEW) {
+    while (hierarchy->count < SK_STRESS_LEVELS && level->count > SK_STRESS_FEW_UNKNOWNS) {
         SK_TRY(find_soft(level, hierarchy->count - 1, options->arena, &soft, error));
         if (soft || (level->count <= SK_STRESS_DIRECT && loses_sides(level)))
             break;
@@ -729,7 +717,7 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         hierarchy->count++;
     }
     hierarchy->soft = soft && hierarchy->count == 1;
-    hierarchy->last_sweeps = !soft ? 12 : hierarchy->count > 1 ? 2 : 1;
+    hierarchy->last_sweeps = !soft ? SK_STRESS_LAST_SWEEPS : hierarchy->count > 1 ? 2 : 1;
     if (!soft && level->count > 0 && level->count <= SK_STRESS_DIRECT)
         SK_TRY(factorize(hierarchy, level, options->arena, error));
     return SELKIE_OK;

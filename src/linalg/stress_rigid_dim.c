@@ -11,7 +11,7 @@
 
 #include "linalg/stress_solver.h"
 
-enum { MODES = SELKIE_DIM == 3 ? 6 : 3, TRIANGLE = MODES * (MODES + 1) / 2 };
+enum { MODES = SK_STRESS_MODES, TRIANGLE = SK_STRESS_TRIANGLE };
 
 /* Sums over the faces of a part. */
 typedef struct part {
@@ -225,20 +225,11 @@ static void find_parts(const sk_stress_level *level, int32_t *root)
     }
 }
 
-/* Velocity of the rigid motions at a face across axis a: translations, then rotations. Where sides are joined there
- * are none: liquid that crosses them turns about no centre. */
+/* Velocity of the rigid motions at a face across axis a. Where sides are joined there are no rotations: liquid that
+ * crosses them turns about no centre. */
 static void rigid_modes(const sk_stress_level *level, const double x[3], int a, double mode[MODES])
 {
-    memset(mode, 0, MODES * sizeof *mode);
-    mode[a] = 1.0;
-    if (level->joined[0] || level->joined[1] || level->joined[2])
-        return;
-#if SELKIE_DIM == 2
-    mode[2] = a == 0 ? -x[1] : x[0];
-#else
-    mode[3 + (a + 1) % 3] = x[(a + 2) % 3];
-    mode[3 + (a + 2) % 3] = -x[(a + 1) % 3];
-#endif
+    sk_stress_rigid_modes(x, a, !(level->joined[0] || level->joined[1] || level->joined[2]), mode);
 }
 
 static void face_centre(const sk_stress_level *level, int block, int c, int a, double x[3])
@@ -266,32 +257,6 @@ static int is_held(const sk_stress_system *system, const sk_stress_level *level,
         held = coefficient[m] != 0.0f;
     }
     return held;
-}
-
-/* The rigid motion that carries the missing momenta, by Cholesky. Modes without mass stay out. */
-static void solve_part(part *p)
-{
-    double l[MODES][MODES] = {{0}}, *x = p->missing;
-    for (int i = 0; i < MODES; i++) {
-        for (int j = 0; j <= i; j++) {
-            double sum = p->matrix[i * (i + 1) / 2 + j];
-            const double whole = sum;
-            for (int k = 0; k < j; k++)
-                sum -= l[i][k] * l[j][k];
-            if (i == j)
-                l[i][i] = sum > 1e-9 * whole ? sqrt(sum) : 0.0;
-            else
-                l[i][j] = l[j][j] > 0.0 ? sum / l[j][j] : 0.0;
-        }
-        for (int k = 0; k < i; k++)
-            x[i] -= l[i][k] * x[k];
-        x[i] = l[i][i] > 0.0 ? x[i] / l[i][i] : 0.0;
-    }
-    for (int i = MODES - 1; i >= 0; i--) {
-        for (int k = i + 1; k < MODES; k++)
-            x[i] -= l[k][i] * x[k];
-        x[i] = l[i][i] > 0.0 ? x[i] / l[i][i] : 0.0;
-    }
 }
 
 /* Marks the roots of the parts that a wall holds, from the faces of a block. */
@@ -400,7 +365,7 @@ selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const
         sum_block(system, level, b, x, number, parts);
     for (int32_t n = 0; n < count; n++) {
         parts[n].speck = !parts[n].held && is_speck(&parts[n]);
-        solve_part(&parts[n]);
+        sk_stress_rigid_motion(parts[n].matrix, 0.0, parts[n].missing);
     }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < system->block_count; b++)

@@ -4,9 +4,6 @@
 #include "base/simd.h"
 #include "linalg/stress_solver.h"
 
-/* Rows with a smaller diagonal are no unknowns: less than a millionth of a full face. */
-#define SMALLEST_DIAGONAL 1e-6f
-
 /* --- Weights around a block --- */
 
 /* A block's values of a field and a halo of one cell, so that neighbours are at constant offsets. */
@@ -136,7 +133,7 @@ static sk_stress_bits find_row(const sk_stress_level *level, const weight_tiles 
                 even &= shear_here == shared->shear[m][0];
         }
         const uint32_t given = i8_bits(i8_from_bytes(fixed + n) != 0);
-        const uint32_t unknown = i8_bits(diagonal > SMALLEST_DIAGONAL) & ~given;
+        const uint32_t unknown = i8_bits(diagonal > SK_STRESS_SMALLEST_DIAGONAL) & ~given;
         row.given |= given << n;
         row.unknown |= unknown << n;
         row.own |= (unknown & ~i8_bits(even)) << n;
@@ -243,7 +240,8 @@ static int is_group(const bit_tiles *tiles, const sk_stress_bits *bits, const in
 /* The faces of a block of one colour in a row along x. Blocks have an even width. */
 static inline int colour_of_half(const int at[3], int a, int half)
 {
-    return 2 * a + ((half + at[1] + at[2]) & 1);
+    const int first[3] = {half, at[1], at[2]};
+    return sk_stress_colour_at(first, a);
 }
 
 /* Finds the groups of a block. Counts its unknowns by colour and class. All rows of a full half row that is no group

@@ -10,7 +10,6 @@
 #include "linalg/stress_kernels.h"
 
 enum { SK_STRESS_PACK = 8 }; /* rows that sweeps of a soft level take at once; vectors have so many values to spare */
-enum { SK_STRESS_LEVELS = 12, SK_STRESS_COLOURS = 2 * SELKIE_DIM, SK_STRESS_DIRECT = 400 };
 
 /* A half row is the faces of one colour in a row of a block along x. It is a group if all of them are unknowns and so
  * are all their neighbours, but for a face beyond the end of the row. Numbers in a half row of unknowns are
@@ -113,21 +112,6 @@ static inline __attribute__((unused)) size_t sk_stress_place(const int32_t (*nei
     return (size_t)neighbours[block][neighbour] * SK_BLOCK_CELLS + (size_t)local;
 }
 
-/* Offset in cells of neighbour m of a face across axis a, in the order of the coefficients. */
-static inline __attribute__((unused)) void sk_stress_offset(int a, int m, int offset[3])
-{
-    /* Along a and along the other axis. */
-    static const int along[SK_STRESS_OTHER] = {0, 0, 0, -1, 0, -1}, across[SK_STRESS_OTHER] = {-1, 1, 0, 0, 1, 1};
-    offset[0] = offset[1] = offset[2] = 0;
-    if (m < 2) {
-        offset[a] = m ? 1 : -1;
-        return;
-    }
-    const int b = sk_stress_axis(a, (m - 2) / SK_STRESS_OTHER), n = (m - 2) % SK_STRESS_OTHER;
-    offset[a] = along[n];
-    offset[b] = across[n];
-}
-
 /* Places of the neighbours of a face across axis a, in the order of the coefficients. */
 static inline __attribute__((unused)) void sk_stress_places(const int32_t (*neighbours)[27], int block, const int at[3],
                                                             int a, size_t places[SK_STRESS_NEIGHBOURS])
@@ -139,14 +123,6 @@ static inline __attribute__((unused)) void sk_stress_places(const int32_t (*neig
             other[d] += at[d];
         places[m] = sk_stress_place(neighbours, block, other);
     }
-}
-
-/* Component of neighbour m of a face across axis a. */
-static inline __attribute__((unused)) int sk_stress_component(int a, int m)
-{
-    if (m < 2 || (m - 2) % SK_STRESS_OTHER < 2)
-        return a;
-    return sk_stress_axis(a, (m - 2) / SK_STRESS_OTHER);
 }
 
 /* Does neighbour m of the first or last face of a group lie beyond the row? With an even first x the first face's

@@ -1,5 +1,6 @@
 #include "methods/viscosity/viscosity.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "defs/materials.h"
@@ -37,6 +38,27 @@ static int warn(const sk_step *step, char *text, size_t size)
         (long long)step->step_count, step->viscous_residual, SK_VISCOUS_TOLERANCE, step->scene->pressure.max_iterations,
         selkie_scene_cfl(step->scene));
     return 1;
+}
+
+selkie_code sk_viscosity_report(sk_step *step, const sk_stress_report *report, selkie_error *error)
+{
+    step->viscous_iterations = report->iterations;
+    if (report->converged)
+        return SELKIE_OK;
+    if (report->residual <= SK_VISCOUS_STALL) {
+        step->viscous_residual = fmax(step->viscous_residual, report->residual);
+        return SELKIE_OK;
+    }
+    return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                   "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
+                   "pressure.max_iterations (now %d) or lower time.cfl",
+                   (long long)step->step_count + 1, step->time, report->residual, report->iterations,
+                   step->scene->pressure.max_iterations);
+}
+
+float sk_viscosity_log(double viscosity, double largest, double scale)
+{
+    return (float)log(fmax(viscosity, 1e-6 * largest) * scale);
 }
 
 const sk_method sk_method_viscosity = {

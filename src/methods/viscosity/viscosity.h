@@ -2,6 +2,7 @@
 #ifndef SK_METHODS_VISCOSITY_VISCOSITY_H
 #define SK_METHODS_VISCOSITY_VISCOSITY_H
 
+#include "linalg/stress.h"
 #include "methods/method.h"
 
 /* Residual over right side that a solve must reach, and that does with a warning where rounding stops it before. */
@@ -12,5 +13,11 @@ extern const sk_method sk_method_viscosity;
 
 selkie_code sk_viscosity_2d(sk_step *step, selkie_error *error);
 selkie_code sk_viscosity_3d(sk_step *step, selkie_error *error);
+
+/* The end of a solve: fails if it did not converge, unless it stalled close to the tolerance. */
+selkie_code sk_viscosity_report(sk_step *step, const sk_stress_report *report, selkie_error *error);
+
+/* Logarithm of viscosity x `scale`. A liquid without viscosity has a millionth of the largest one. */
+float sk_viscosity_log(double viscosity, double largest, double scale);
 
 #endif

@@ -18,18 +18,8 @@
 #include "grid/plain.h"
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
-#include "methods/liquid_plain.h"
 #include "methods/viscosity/viscosity.h"
-#include "methods/viscosity/viscosity_fields.h"
-#include "methods/viscosity/viscosity_kernels.h"
-
-enum { PASSES = 2 };
-static const float bulk_share = 4.0f; /* bulk over shear viscosity */
-
-static int is_solid(const sk_grid *grid, sk_plain_cell cell)
-{
-    return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
-}
+#include "methods/viscosity/viscosity_plain.h"
 
 /* --- Shares of faces and edges --- */
 
@@ -113,30 +103,6 @@ static inline __attribute__((always_inline)) void take_shares(const share_tiles 
     }
 }
 
-/* Density at a face over the reference density. */
-static float density_at(const sk_step *step, sk_plain_cell cell, int d)
-{
-    return step->relative_density ? 1.0f / lightness_at(step, cell, d) : 1.0f;
-}
-
-/* Weight of the shear between axes a and b at the lower edge of a cell on a wall, over viscosity and density. */
-static float wall_weight(const sk_step *step, sk_plain_cell cell, int a, int b, float share)
-{
-    const sk_grid *grid = &step->grid;
-    const sk_solids *solids = &step->solids;
-
-    /* Cells inside the solid know its surface. In a corner, the liquid's cell may be nearest to the other wall. */
-    const sk_plain_cell around[3] = {cell, sk_plain_next(grid, cell, a, -1), sk_plain_next(grid, cell, b, -1)};
-    float inside = -1.0f, beside = 0.0f;
-    for (int n = 0; n < 3; n++) {
-        const float grip = sk_solids_grip(solids, sk_plain_solid_index(solids, around[n]));
-        if (around[n].slot && is_solid(grid, around[n]))
-            inside = fmaxf(inside, grip);
-        beside = fmaxf(beside, grip);
-    }
-    return sk_viscous_wall_weight(share, inside >= 0.0f ? inside : beside);
-}
-
 /* Weights of the shear of a row of cells, over viscosity and density. A wall ends at an edge if one of the faces beside
  * it is closed and the next one is open. */
 static void take_shears(const sk_step *step, const share_tiles *tiles, sk_plain_cell first, int a, int b,
@@ -157,34 +123,6 @@ static void take_shears(const sk_step *step, const share_tiles *tiles, sk_plain_
 }
 
 /* --- Several viscosities --- */
-
-/* Logarithms of viscosity x time / cell size^2: of each material, and over temperature where it depends on it. */
-enum { LAW_POINTS = 256 };
-typedef struct viscosity_logs {
-    float of[SK_TRANSFER_MATERIALS];
-    float (*law)[LAW_POINTS + 1]; /* [materials] at even temperatures; NULL = constant */
-    float lowest, inverse;        /* K, 1/K  temperature of the first, and one over their distance */
-    const uint32_t *material;     /* of each particle; NULL = one */
-    const float *temperature;     /* K  likewise */
-} viscosity_logs;
-
-static float log_of_particle(const viscosity_logs *logs, uint32_t p)
-{
-    const uint32_t m = logs->material ? logs->material[p] % SK_TRANSFER_MATERIALS : 0;
-    return logs->law ? sk_viscous_law(logs->law[m], LAW_POINTS, (logs->temperature[p] - logs->lowest) * logs->inverse)
-                     : logs->of[m];
-}
-
-/* The mean of the particles' logarithms in a cell; NaN without particles. */
-static float own_log_of(const sk_step *step, sk_plain_cell cell, const viscosity_logs *logs)
-{
-    uint32_t first, last;
-    double sum = 0.0;
-    sk_plain_particles(&step->grid, cell, &first, &last);
-    for (uint32_t p = first; p < last; p++)
-        sum += (double)log_of_particle(logs, p);
-    return last > first ? (float)(sum / (double)(last - first)) : __builtin_nanf("");
-}
 
 /* Above this strength a liquid is rigid in a step, and the solver needs many iterations for more. */
 static const double most_strength = 1e5;
@@ -208,26 +146,6 @@ static selkie_code find_laws(sk_step *step, viscosity_logs *logs, double scale, 
     return SELKIE_OK;
 }
 
-/* The mean of the cells around, weights 1 2 1 along each axis: the solver needs many iterations for a jump between two
- * cells. NaN if no cell around has particles. */
-static float smooth_log(const sk_grid *grid, const float *own_log, sk_plain_cell cell)
-{
-    float sum = 0.0f, weights = 0.0f;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
-        const float value = own_log[sk_plain_index(other)];
-        if (!other.slot || value != value)
-            continue;
-        float weight = 1.0f;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            weight *= offset[d] ? 1.0f : 2.0f;
-        sum += weight * value;
-        weights += weight;
-    }
-    return weights > 0.0f ? sum / weights : __builtin_nanf("");
-}
-
 static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double scale, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
@@ -240,12 +158,11 @@ static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double
     SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->own_log, error));
     SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->log, error));
 
-    /* A liquid without viscosity has a millionth of the largest. */
     viscosity_logs logs = {.material = material ? material->data : NULL,
                            .temperature = temperature ? (const float *)(const void *)temperature->data : NULL};
-    const double least = 1e-6 * sk_scene_viscosity(step->scene);
+    const double largest = sk_scene_viscosity(step->scene);
     for (int m = 0; m < step->scene->material_count && m < SK_TRANSFER_MATERIALS; m++)
-        logs.of[m] = (float)log(fmax(sk_scene_viscosity_of(step->scene, m), least) * scale);
+        logs.of[m] = sk_viscosity_log(sk_scene_viscosity_of(step->scene, m), largest, scale);
     if (has_law)
         SK_TRY(find_laws(step, &logs, scale, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
@@ -257,24 +174,6 @@ static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double
         SK_PLAIN_EACH_CELL(cell, b)
     f->log[sk_plain_index(cell)] = b ? smooth_log(grid, f->own_log, cell) : __builtin_nanf("");
     return SELKIE_OK;
-}
-
-/* Several viscosities: viscosity x time / cell size^2 at a cell (axes 0) or at the lower edge across two axes. */
-static float strength_at(const sk_viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
-{
-    float sum = 0.0f;
-    int count = 0;
-    for (int n = 0; n < SK_CORNERS; n++) {
-        int offset[3] = {0, 0, 0};
-        if (n & ~axes)
-            continue;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            offset[d] = n >> d & 1 ? -1 : 0;
-        const float value = f->log[sk_plain_index(sk_plain_beside(grid, cell, offset))];
-        sum += value == value ? value : 0.0f;
-        count += value == value;
-    }
-    return count ? expf(sum / (float)count) : 0.0f;
 }
 
 /* Velocities of a row of faces and their masses, from their shares. */
@@ -305,34 +204,13 @@ static void weigh_strains(const sk_viscous_fields *f, size_t here, const float c
     float *restrict normal = f->normal + here, *restrict bulk = f->bulk + here;
     for (int i = 0; i < SK_BLOCK_N; i++) {
         normal[i] = unit * cell[i];
-        bulk[i] = bulk_share * normal[i];
+        bulk[i] = SK_VISCOUS_BULK_SHARE * normal[i];
     }
     for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
         float *restrict to = f->shear[edge] + here;
         for (int i = 0; i < SK_BLOCK_N; i++)
             to[i] = unit * shear[edge][i];
     }
-}
-
-/* Several densities or viscosities: the weights of a cell for the liquid there. */
-static void weigh_liquids(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell)
-{
-    const sk_grid *grid = &step->grid;
-    const size_t here = sk_plain_index(cell);
-    float density = 0.0f;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        density +=
-            (density_at(step, cell, d) + density_at(step, sk_plain_next(grid, cell, d, 1), d)) / (2 * SELKIE_DIM);
-        f->mass[d][here] *= density_at(step, cell, d);
-    }
-    f->normal[here] *= density * (f->log ? strength_at(f, grid, cell, 0) : 1.0f);
-    f->bulk[here] = bulk_share * f->normal[here];
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int b = a + 1; b < SELKIE_DIM; b++) {
-            const float mean = 0.5f * (density_at(step, cell, a) + density_at(step, cell, b));
-            f->shear[sk_stress_edge(a, b)][here] *=
-                mean * (f->log ? strength_at(f, grid, cell, 1 << a | 1 << b) : 1.0f);
-        }
 }
 
 /* Weights and velocities of a block. Most blocks are inside the liquid, or empty. */
@@ -367,43 +245,6 @@ static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int blo
     SK_PLAIN_EACH_CELL(cell, block)
     if (common[cell.local] != 2)
         weigh_liquids(step, f, cell);
-}
-
-/* The mean change by viscosity of the faces beside a face that stress acted on, or that followed such faces. Faces of a
- * speck do not change (stress_rigid_dim.c): a face beside one of them moves with the speck, not with the liquid on its
- * other side. */
-static float change_beside(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d, int layer)
-{
-    const sk_grid *grid = &step->grid;
-    const float *before = grid->fields[SK_FIELD_VELOCITY_X + d];
-    float sum = 0.0f;
-    int count = 0;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        const size_t other = sk_plain_index(sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1));
-        const float change = f->velocity[d][other] - before[other];
-        const int moved = f->solved[d][other] || (layer && f->carried[d][other]);
-        if (!moved || f->fixed[d][other] || change != change)
-            continue;
-        if (change == 0.0f)
-            return 0.0f;
-        sum += change;
-        count++;
-    }
-    return count ? sum / (float)count : __builtin_nanf("");
-}
-
-/* Particles at the rim of the liquid reach faces beyond its stress. Such faces change like the faces beside them: they
- * would fall freely, and take the particles off the liquid. Two layers, as far as a particle reaches. A layer reads
- * nothing that it writes. */
-static void carry_face(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d, int layer)
-{
-    const size_t here = sk_plain_index(cell);
-    const float change = change_beside(step, f, cell, d, layer);
-    if (change != change)
-        return;
-    f->velocity[d][here] = step->grid.fields[SK_FIELD_VELOCITY_X + d][here] + change;
-    if (layer == 0)
-        f->carried[d][here] = 1;
 }
 
 static void carry_block(const sk_step *step, const sk_viscous_fields *f, int block, int layer)
@@ -503,19 +344,12 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
     }
     const sk_stress_options options = {.tolerance = SK_VISCOUS_TOLERANCE,
                                        .max_iterations = step->scene->pressure.max_iterations,
-                                       .passes = PASSES,
+                                       .passes = SK_VISCOUS_PASSES,
                                        .threads = step->threads,
                                        .arena = &step->arena};
     sk_stress_report report;
     SK_TRY(SK_DIM(sk_stress_solve)(&system, &options, &report, error));
-    if (!report.converged && report.residual <= SK_VISCOUS_STALL)
-        step->viscous_residual = fmax(step->viscous_residual, report.residual);
-    else if (!report.converged)
-        return sk_fail(
-            error, SELKIE_ERROR_DIVERGED,
-            "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
-            "pressure.max_iterations (now %d) or lower time.cfl",
-            (long long)step->step_count + 1, step->time, report.residual, report.iterations, options.max_iterations);
+    SK_TRY(sk_viscosity_report(step, &report, error));
     for (int layer = 0; layer < 2; layer++) {
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
         for (int b = 1; b < grid->block_count; b++)

@@ -27,6 +27,60 @@ SK_KERNEL float sk_viscous_sub_share(float distance)
     return share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share;
 }
 
+/* Share of a sub-cell that holds a particle, at least. Particles may lie just outside the surface. Without a share no
+ * stress would act on their faces: they would fall off a thread one by one, and slide on a floor that holds the liquid.
+ */
+#define SK_VISCOUS_LEAST_SHARE 0.05f
+
+/* Cells; a sub-cell that far from the surface is full or empty. */
+#define SK_VISCOUS_FAR 0.251f
+
+/* Passes of the solve, and bulk over shear viscosity. */
+enum { SK_VISCOUS_PASSES = 2 };
+#define SK_VISCOUS_BULK_SHARE 4.0f
+
+/* The number of the cell that lies towards sub-cell n of a cell along the axes of the bits of m, among the 3^dim cells
+ * around it, x fastest. */
+SK_KERNEL int sk_viscous_towards(int n, int m)
+{
+    int around = 0;
+    for (int d = SELKIE_DIM - 1; d >= 0; d--)
+        around = 3 * around + (m >> d & 1 ? (n >> d & 1 ? 2 : 0) : 1);
+    return around;
+}
+
+/* Shares of the sub-cells of a cell below the surface, from the depths of the cells around it. Solid cells have no
+ * depth, NaN. Returns the least share. */
+SK_KERNEL float sk_viscous_liquid_shares(const float depth[SK_NEIGHBOURS], float share[SK_CORNERS])
+{
+    float least = 1.0f;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        float below[SK_CORNERS];
+        for (int m = 0; m < SK_CORNERS; m++) {
+            const float value = depth[sk_viscous_towards(n, m)];
+            below[m] = value == value ? value : depth[SK_NEIGHBOURS / 2];
+        }
+        share[n] = sk_viscous_sub_share(sk_viscous_sub_value(below));
+        least = share[n] < least ? share[n] : least;
+    }
+    return least;
+}
+
+/* Of these shares, those outside of obstacles, whose distances are in `outside` (NULL = none are near). `occupied` has
+ * a bit for each sub-cell that holds a particle. */
+SK_KERNEL void sk_viscous_open_shares(const float *outside, unsigned occupied, float share[SK_CORNERS])
+{
+    for (int n = 0; n < SK_CORNERS; n++) {
+        float distance[SK_CORNERS], open = 1.0f;
+        for (int m = 0; m < SK_CORNERS && outside; m++)
+            distance[m] = outside[sk_viscous_towards(n, m)];
+        if (outside)
+            open = sk_viscous_sub_share(sk_viscous_sub_value(distance));
+        const float least = occupied >> n & 1 ? SK_VISCOUS_LEAST_SHARE : 0.0f;
+        share[n] = (share[n] > least ? share[n] : least) * open;
+    }
+}
+
 /* A table of count + 1 logarithms at a place between 0 and count; constant beyond. */
 SK_KERNEL float sk_viscous_law(const float *table, int count, float place)
 {

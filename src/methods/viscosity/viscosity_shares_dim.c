@@ -3,15 +3,7 @@
 #include <string.h>
 
 #include "base/simd.h"
-#include "grid/grid_kernels.h"
-#include "grid/plain.h"
-#include "methods/viscosity/viscosity_fields.h"
-#include "methods/viscosity/viscosity_kernels.h"
-
-/* Share of a sub-cell that holds a particle, at least. Particles may lie just outside the surface. Without a share no
- * stress would act on their faces: they would fall off a thread one by one, and slide on a floor that holds the liquid.
- */
-static const float least_share = 0.05f;
+#include "methods/viscosity/viscosity_plain.h"
 
 enum { TILE_N = SK_VISCOUS_TILE, TILE_VALUES = SK_VISCOUS_TILE_VALUES };
 
@@ -83,58 +75,28 @@ static void find_ranges(const surface_tiles *tiles, value_ranges *range)
     }
 }
 
-/* The sub-cells of a cell that hold a particle, one bit each. */
-static unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
+/* The values of the 3^dim cells around a place of the tiles. */
+static inline void take_around(const float *tile, int place, float around[SK_NEIGHBOURS])
 {
-    const float inverse = (float)(1.0 / step->grid.cell_size);
-    uint32_t first, last;
-    unsigned occupied = 0;
-    sk_plain_particles(&step->grid, cell, &first, &last);
-    for (uint32_t p = first; p < last; p++) {
-        int n = 0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float coordinate =
-                sk_cell_coordinate(step->particles.records[p].position[d], (float)step->grid.corner[d], inverse);
-            n |= (coordinate - floorf(coordinate) >= 0.5f) << d;
-        }
-        occupied |= 1u << n;
-    }
-    return occupied;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        around[n] = tile[place + (n % 3 - 1) + (n / 3 % 3 - 1) * sk_viscous_tile_step[1] +
+                         (SELKIE_DIM == 3 ? (n / 9 - 1) * sk_viscous_tile_step[2] : 0)];
 }
 
-/* Place in the tiles of the cell that lies towards sub-cell n of a cell, along the axes of the bits of m. */
-static inline int towards(int place, int n, int m)
-{
-    for (int d = 0; d < SELKIE_DIM; d++)
-        place += m >> d & 1 ? (n >> d & 1 ? sk_viscous_tile_step[d] : -sk_viscous_tile_step[d]) : 0;
-    return place;
-}
-
-/* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
+/* Shares of the sub-cells of a cell. */
 static void measure_cell(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell,
                          const surface_tiles *tiles)
 {
     const int place = sk_viscous_tile_place(cell.local);
-    const float own = tiles->depth[place];
-    float share[SK_CORNERS], least = 1.0f;
-    for (int n = 0; n < SK_CORNERS; n++) {
-        float below[SK_CORNERS];
-        for (int m = 0; m < SK_CORNERS; m++) {
-            const float depth = tiles->depth[towards(place, n, m)];
-            below[m] = depth == depth ? depth : own;
-        }
-        share[n] = sk_viscous_sub_share(sk_viscous_sub_value(below));
-        least = lesser(least, share[n]);
-    }
-    const unsigned occupied = least < least_share ? occupied_sub_cells(step, cell) : 0;
-    for (int n = 0; n < SK_CORNERS; n++) {
-        float outside[SK_CORNERS], open = 1.0f;
-        for (int m = 0; m < SK_CORNERS && tiles->cut; m++)
-            outside[m] = tiles->outside[towards(place, n, m)];
-        if (tiles->cut)
-            open = sk_viscous_sub_share(sk_viscous_sub_value(outside));
-        f->share[n][sk_plain_index(cell)] = greater(share[n], occupied >> n & 1 ? least_share : 0.0f) * open;
-    }
+    float depth[SK_NEIGHBOURS], outside[SK_NEIGHBOURS], share[SK_CORNERS];
+    take_around(tiles->depth, place, depth);
+    if (tiles->cut)
+        take_around(tiles->outside, place, outside);
+    const float least = sk_viscous_liquid_shares(depth, share);
+    const unsigned occupied = least < SK_VISCOUS_LEAST_SHARE ? occupied_sub_cells(step, cell) : 0;
+    sk_viscous_open_shares(tiles->cut ? outside : NULL, occupied, share);
+    for (int n = 0; n < SK_CORNERS; n++)
+        f->share[n][sk_plain_index(cell)] = share[n];
 }
 
 /* Faces are closed by fraction 0. */
@@ -157,7 +119,6 @@ static void find_closed(const sk_step *step, const sk_viscous_fields *f, int blo
 static uint32_t fill_row(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first,
                          const value_ranges *range)
 {
-    const float far = 0.251f; /* cells; a sub-cell that far from the surface is full or empty */
     const size_t here = sk_plain_index(first);
     const int place = sk_viscous_tile_place(first.local) - 1 - TILE_N - (SELKIE_DIM == 3 ? sk_viscous_tile_step[2] : 0);
     const float *least = range->least + place, *most = range->most + place;
@@ -169,14 +130,14 @@ static uint32_t fill_row(const sk_step *step, const sk_viscous_fields *f, sk_pla
     uint32_t unclear = 0;
     for (int i = 0; i < SK_BLOCK_N; i += 8) {
         const i8 solid = (i8_from_bytes(kind + i) & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
-        i8 vacant = f8_load(most + i) < -far;
+        i8 vacant = f8_load(most + i) < -SK_VISCOUS_FAR;
         if (start) {
             i8 from, to;
             memcpy(&from, start + i, sizeof from);
             memcpy(&to, start + i + 1, sizeof to);
             vacant &= from == to;
         }
-        const i8 empty = solid | vacant, is_full = ~empty & (f8_load(least + i) > far);
+        const i8 empty = solid | vacant, is_full = ~empty & (f8_load(least + i) > SK_VISCOUS_FAR);
         const f8 full = f8_select(is_full, f8_splat(1.0f), f8_splat(0.0f));
         i8_to_bytes(filled + i, (empty & 2) | (is_full & (i8_from_bytes(closed + i) == 0) & 1));
         unclear |= i8_bits(~(empty | is_full)) << i;
