@@ -2,7 +2,7 @@
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
- * [dam|dam_1m|splash_1m|river|points|quad|sph|all]
+ * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|sph|all]
  * [--steps N] [--kernels]
  * [--graphs] [--frames] [--backend NAME]
  *
@@ -12,6 +12,8 @@
  *
  * quad is scenes/uic/quad_dam.json from 0.8 s on: four columns that meet, unilateral incompressibility, steps by
  * time.cfl 1.
+ *
+ * honey and tar are the start of dam_1m with a viscosity of 0.01 and 1 m2/s.
  *
  * --frames takes a frame of every fourth step: copied beside the next steps, and fetched before them.
  *
@@ -35,14 +37,25 @@ typedef struct bench_case {
     double dt;            /* s  0 = by the speed */
     double speed;         /* m/s  along x */
     int warm_up, steps;
-    int points;     /* elastoplastic ones, by mpm */
-    int unilateral; /* incompressibility */
+    int points;       /* elastoplastic ones, by mpm */
+    int unilateral;   /* incompressibility */
+    double viscosity; /* m2/s */
 } bench_case;
 
 enum { COLUMNS = 4 };
 
 static const bench_case cases[] = {
-    {"dam", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.02, 0.0, 0, 500, 0, 0},
+    {"dam",
+     {64, 128, 64},
+     {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
+     1.0 / 64,
+     0.02,
+     0.0,
+     0,
+     500,
+     0,
+     0,
+     0.0},
     {"dam_1m",
      {100, 200, 100},
      {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
@@ -52,7 +65,8 @@ static const bench_case cases[] = {
      0,
      800,
      0,
-     0},
+     0,
+     0.0},
     {"splash_1m",
      {100, 200, 100},
      {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
@@ -62,7 +76,8 @@ static const bench_case cases[] = {
      20,
      100,
      0,
-     0},
+     0,
+     0.0},
     {"river",
      {1600, 64, 128},
      {{{0, 0, 0}, {1600, 14, 128}}, {{0, 14, 0}, {800, 18, 128}}},
@@ -72,7 +87,8 @@ static const bench_case cases[] = {
      5,
      20,
      0,
-     0},
+     0,
+     0.0},
     {"points",
      {128, 128, 128},
      {{{8, 2, 8}, {72, 66, 40}}, {{8, 2, 40}, {56, 44, 64}}},
@@ -82,7 +98,8 @@ static const bench_case cases[] = {
      20,
      200,
      1,
-     0},
+     0,
+     0.0},
     {"quad",
      {100, 100, 100},
      {{{0, 0, 0}, {30, 57, 30}},
@@ -95,7 +112,30 @@ static const bench_case cases[] = {
      45,
      60,
      0,
-     1},
+     1,
+     0.0},
+    {"honey",
+     {100, 200, 100},
+     {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
+     0.01,
+     0.0125,
+     0.0,
+     5,
+     80,
+     0,
+     0,
+     0.01},
+    {"tar",
+     {100, 200, 100},
+     {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
+     0.01,
+     0.0125,
+     0.0,
+     5,
+     80,
+     0,
+     0,
+     1.0},
 };
 
 static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liquid_def liquids[COLUMNS],
@@ -127,16 +167,21 @@ static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liqui
         scene->particles.per_cell = 27;
         scene->time.cfl = 1.0;
     }
-    if (!bench->points)
+    if (!bench->points && !(bench->viscosity > 0.0))
         return;
     selkie_material_defaults(material);
+    scene->materials = material;
+    scene->material_count = 1;
+    if (!bench->points) {
+        material->name = liquids[0].material = liquids[1].material = "honey";
+        material->viscosity = bench->viscosity;
+        return;
+    }
     material->name = liquids[0].material = liquids[1].material = "clay";
     material->kind = SELKIE_MATERIAL_ELASTOPLASTIC;
     material->elastoplastic.plasticity = SELKIE_PLASTICITY_VON_MISES;
     scene->discretization = SELKIE_DISCRETIZATION_MPM;
     scene->volume = SELKIE_VOLUME_NONE;
-    scene->materials = material;
-    scene->material_count = 1;
 }
 
 /* Steps of the world; adds up iterations of both solves. Returns 0 after a failure. */

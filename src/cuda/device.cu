@@ -5,6 +5,7 @@ extern "C" {
 #include "base/block_table.h"
 #include "cuda/phases.h"
 #include "grid/solids.h"
+#include "methods/viscosity/viscosity.h"
 }
 
 selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error)
@@ -60,8 +61,14 @@ selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error)
 selkie_code sk_cuda_take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error)
 {
     void **at = (void **)address;
-    if (cuda->allocation_count == (int)(sizeof cuda->allocations / sizeof *cuda->allocations))
-        return sk_fail(error, SELKIE_ERROR_INTERNAL, "the GPU backend has no room for another array");
+    if (cuda->allocation_count == cuda->allocation_room) {
+        const int room = 2 * cuda->allocation_room + 256;
+        void **more = (void **)realloc(cuda->allocations, (size_t)room * sizeof *more);
+        if (!more)
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "GPU: no memory");
+        cuda->allocations = more;
+        cuda->allocation_room = room;
+    }
     SK_CUDA_TRY(cudaMalloc(at, bytes ? bytes : 1), "the fields of the grid", error);
     cuda->allocations[cuda->allocation_count++] = *at;
     cuda->bytes += bytes;
@@ -245,6 +252,9 @@ selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error 
                     "the particles", error);
     }
     cuda->particle_capacity = capacity;
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        return step->dimension == 2 ? sk_cuda_grow_sph_2d(step, before, error)
+                                    : sk_cuda_grow_sph_3d(step, before, error);
     return SELKIE_OK;
 }
 
@@ -325,6 +335,8 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_bounded_2d(step, error) : sk_cuda_take_bounded_3d(step, error));
     if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_mpm_2d(step, error) : sk_cuda_take_mpm_3d(step, error));
+    if (sk_method_viscosity.takes_part(step->scene))
+        SK_TRY(step->dimension == 2 ? sk_cuda_take_viscosity_2d(step, error) : sk_cuda_take_viscosity_3d(step, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->data, &cuda->shadow, sizeof cuda->shadow, cudaMemcpyHostToDevice, cuda->stream),
                 "a copy", error);
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->solver, &cuda->solver_shadow, sizeof cuda->solver_shadow, cudaMemcpyHostToDevice,
@@ -355,6 +367,8 @@ static void release(sk_cuda *cuda)
         cudaFree(cuda->allocations[n]);
     cuda->allocation_count = 0;
     cuda->bytes = 0;
+    free(cuda->stress_shadow);
+    cuda->stress_shadow = cuda->stress = NULL;
     memset(&cuda->shadow, 0, sizeof cuda->shadow);
     memset(&cuda->solver_shadow, 0, sizeof cuda->solver_shadow);
     forget_graphs(cuda);
@@ -393,7 +407,7 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
-    sk_cuda_release_frames();
+    sk_cuda_release_frames(cuda);
     sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
@@ -408,6 +422,7 @@ void sk_cuda_destroy(sk_step *step)
         if (events[n])
             cudaEventDestroy(events[n]);
 #endif
+    free(cuda->allocations);
     free(cuda);
     step->cuda = NULL;
 }
@@ -480,6 +495,10 @@ static void fill_step(sk_step *step)
         sk_cuda_fill_constants_2d(step, sent);
     else
         sk_cuda_fill_constants_3d(step, sent);
+    if (cuda->stress && step->dimension == 2)
+        sk_cuda_fill_viscosity_2d(step, &sent->constants);
+    else if (cuda->stress)
+        sk_cuda_fill_viscosity_3d(step, &sent->constants);
     if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM && step->dimension == 2)
         sk_cuda_fill_mpm_2d(step, &sent->constants);
     else if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
@@ -667,6 +686,9 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
     const sk_cuda_results *results = cuda->results;
     SK_TRY(copy_results(step, error));
     sk_cuda_take_graph_times(cuda);
+    if (cuda->stress)
+        SK_TRY(step->dimension == 2 ? sk_cuda_report_viscosity_2d(step, error)
+                                    : sk_cuda_report_viscosity_3d(step, error));
     SK_TRY(report_pressure(step, error));
     step->sums.kinetic = results->kinetic;
     step->sums.max_speed = sqrt(results->fastest2);

@@ -158,6 +158,12 @@ typedef struct sk_cuda_results {
         double residual, excess;
         int64_t free_cells;
     } bounded; /* of the last solve under bounds */
+    struct {
+        int iterations, converged, overflow, levels, unknowns;
+        int visits[2]; /* cycles of each pass */
+        int blocks[4]; /* of the finest levels, the empty one included */
+        double residual;
+    } viscosity;
 } sk_cuda_results;
 
 /* SPH: neighbour lists and the course of the solve. 32 particles have their lists beside each other. */
@@ -230,6 +236,11 @@ typedef struct sk_cuda_constants {
     float relative_density[SK_TRANSFER_MATERIALS];
     float obstacles_low[3], obstacles_high[3]; /* m    box around all obstacles during the step */
     sk_cuda_mpm mpm;
+    struct {
+        float strength;                    /*      viscosity x time / cell size^2, if there is one viscosity */
+        int several;                       /*      there are several */
+        float logs[SK_TRANSFER_MATERIALS]; /* their logarithms */
+    } viscosity;
     int force_count;
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
@@ -260,10 +271,17 @@ typedef struct sk_cuda_sent {
 } sk_cuda_sent;
 
 /* Kinds of solves. */
-enum { SK_CUDA_PRESSURE, SK_CUDA_DENSITY, SK_CUDA_DENSITY_AGAIN, SK_CUDA_SOLVES };
+enum {
+    SK_CUDA_PRESSURE,
+    SK_CUDA_DENSITY,
+    SK_CUDA_DENSITY_AGAIN,
+    SK_CUDA_VISCOSITY,
+    SK_CUDA_VISCOSITY_AGAIN,
+    SK_CUDA_SOLVES
+};
 enum { SK_CUDA_REMEMBERED = 3 };
 
-enum { SK_CUDA_GRAPHS = 32, SK_CUDA_KERNELS = 128 };
+enum { SK_CUDA_GRAPHS = 48, SK_CUDA_KERNELS = 192 };
 
 #ifdef SK_CUDA_EMULATED
 typedef int sk_cuda_graph, sk_cuda_condition;
@@ -301,18 +319,22 @@ typedef struct sk_cuda_solids {
     int has_thin;                 /* an obstacle may have walls that the grid does not resolve: grid/barriers.h */
 } sk_cuda_solids;
 
+typedef struct sk_cuda_pinned sk_cuda_pinned; /* frames.cu */
+
 struct sk_cuda {
-    cudaStream_t stream, body_stream; /* the second one records bodies of repetitions */
-    sk_cuda_sent *sent;               /* pinned */
-    sk_cuda_sent *device;             /* the same on the device */
-    sk_cuda_data *data;               /* on the device */
-    sk_cuda_solver *solver;           /* on the device */
-    sk_cuda_bounded *bounded;         /* on the device; NULL but for unilateral incompressibility */
-    sk_cuda_data shadow;              /* the host's copy: addresses */
+    cudaStream_t stream, body_stream;     /* the second one records bodies of repetitions */
+    sk_cuda_sent *sent;                   /* pinned */
+    sk_cuda_sent *device;                 /* the same on the device */
+    sk_cuda_data *data;                   /* on the device */
+    sk_cuda_solver *solver;               /* on the device */
+    sk_cuda_bounded *bounded;             /* on the device; NULL but for unilateral incompressibility */
+    struct sk_cuda_stress *stress;        /* on the device; NULL without viscosity on the grid */
+    struct sk_cuda_stress *stress_shadow; /* the host's copy: addresses */
+    sk_cuda_data shadow;                  /* the host's copy: addresses */
     sk_cuda_solver solver_shadow, part_shadow;
     sk_cuda_results *results; /* pinned */
-    void *allocations[256];
-    int allocation_count;
+    void **allocations;
+    int allocation_count, allocation_room;
     size_t bytes;
     struct {
         const char *name;
@@ -337,6 +359,7 @@ struct sk_cuda {
     cudaStream_t copy_stream;                    /* copies frames: frames.cu */
     void *stage;                                 /* device: the particles of the last frame */
     size_t stage_bytes;
+    sk_cuda_pinned *pinned;         /* memory of the host for frames; NULL = none yet */
     cudaEvent_t staged, stage_free; /* they are there, and have been copied on */
     struct {
         int iterations[SK_CUDA_REMEMBERED], twice[SK_CUDA_REMEMBERED];
@@ -368,8 +391,8 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error);
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
 void sk_cuda_release_solids(sk_cuda *cuda);
-/* Gives back the pinned memory of frames that are written. */
-void sk_cuda_release_frames(void);
+/* Gives back the pinned memory that frames left, once all of them are written. */
+void sk_cuda_release_frames(sk_cuda *cuda);
 /* Makes room for more particles; those on the device stay. */
 selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error *error);
 /* Makes room for the particles and blocks of a step that begins. */

@@ -16,6 +16,7 @@ enum { MOST_KEPT = 3 }; /* frames: one being copied, two that wait to be written
 struct sk_cuda_copy {
     sk_particles particles; /* addresses in the pinned memory; those that have left included */
     int64_t shown;          /* particles without them */
+    sk_cuda_pinned *pinned; /* where the memory goes back to */
     void *memory;           /* pinned */
     size_t bytes;
     cudaEvent_t here; /* the copy is complete */
@@ -23,23 +24,55 @@ struct sk_cuda_copy {
 
 /* --- pinned memory that nobody has --- */
 
-static struct {
+/* Of a world. Copies may outlive it, in the thread that writes files: the last one to leave releases it. */
+struct sk_cuda_pinned {
     pthread_mutex_t lock;
+    int users; /* the world and its copies */
     void *memory[MOST_KEPT];
     size_t bytes[MOST_KEPT];
-} kept = {PTHREAD_MUTEX_INITIALIZER, {NULL}, {0}};
+};
 
-static void *take_pinned(size_t bytes, size_t *taken)
+/* The pinned memory of a world; NULL = no memory for it. */
+static sk_cuda_pinned *join_pinned(sk_cuda *cuda)
+{
+    if (!cuda->pinned) {
+        cuda->pinned = (sk_cuda_pinned *)calloc(1, sizeof *cuda->pinned);
+        if (!cuda->pinned)
+            return NULL;
+        pthread_mutex_init(&cuda->pinned->lock, NULL);
+        cuda->pinned->users = 1;
+    }
+    pthread_mutex_lock(&cuda->pinned->lock);
+    cuda->pinned->users++;
+    pthread_mutex_unlock(&cuda->pinned->lock);
+    return cuda->pinned;
+}
+
+static void leave_pinned(sk_cuda_pinned *kept)
+{
+    pthread_mutex_lock(&kept->lock);
+    const int users = --kept->users;
+    pthread_mutex_unlock(&kept->lock);
+    if (users)
+        return;
+    for (int n = 0; n < MOST_KEPT; n++)
+        if (kept->memory[n])
+            cudaFreeHost(kept->memory[n]);
+    pthread_mutex_destroy(&kept->lock);
+    free(kept);
+}
+
+static void *take_pinned(sk_cuda_pinned *kept, size_t bytes, size_t *taken)
 {
     void *memory = NULL;
-    pthread_mutex_lock(&kept.lock);
+    pthread_mutex_lock(&kept->lock);
     for (int n = 0; n < MOST_KEPT && !memory; n++)
-        if (kept.memory[n] && kept.bytes[n] >= bytes) {
-            memory = kept.memory[n];
-            *taken = kept.bytes[n];
-            kept.memory[n] = NULL;
+        if (kept->memory[n] && kept->bytes[n] >= bytes) {
+            memory = kept->memory[n];
+            *taken = kept->bytes[n];
+            kept->memory[n] = NULL;
         }
-    pthread_mutex_unlock(&kept.lock);
+    pthread_mutex_unlock(&kept->lock);
     *taken = memory ? *taken : bytes + bytes / 8;
     if (!memory && cudaMallocHost(&memory, *taken) != cudaSuccess) {
         cudaGetLastError(); /* the frame is fetched instead */
@@ -49,30 +82,36 @@ static void *take_pinned(size_t bytes, size_t *taken)
 }
 
 /* Keeps the largest ones. */
-static void keep_pinned(void *memory, size_t bytes)
+static void keep_pinned(sk_cuda_pinned *kept, void *memory, size_t bytes)
 {
-    pthread_mutex_lock(&kept.lock);
+    pthread_mutex_lock(&kept->lock);
     for (int n = 0; n < MOST_KEPT && memory; n++)
-        if (!kept.memory[n] || kept.bytes[n] < bytes) {
-            void *smaller = kept.memory[n];
-            const size_t its_bytes = kept.bytes[n];
-            kept.memory[n] = memory, kept.bytes[n] = bytes;
+        if (!kept->memory[n] || kept->bytes[n] < bytes) {
+            void *smaller = kept->memory[n];
+            const size_t its_bytes = kept->bytes[n];
+            kept->memory[n] = memory, kept->bytes[n] = bytes;
             memory = smaller, bytes = its_bytes;
         }
-    pthread_mutex_unlock(&kept.lock);
+    pthread_mutex_unlock(&kept->lock);
     if (memory)
         cudaFreeHost(memory);
 }
 
-void sk_cuda_release_frames(void)
+void sk_cuda_release_frames(sk_cuda *cuda)
 {
-    pthread_mutex_lock(&kept.lock);
-    for (int n = 0; n < MOST_KEPT; n++) {
-        if (kept.memory[n])
-            cudaFreeHost(kept.memory[n]);
-        kept.memory[n] = NULL;
-    }
-    pthread_mutex_unlock(&kept.lock);
+    if (cuda->pinned)
+        leave_pinned(cuda->pinned);
+    cuda->pinned = NULL;
+}
+
+/* Gives back the memory of a copy, and the copy. */
+static void end_copy(sk_cuda_copy *copy)
+{
+    if (copy->memory)
+        keep_pinned(copy->pinned, copy->memory, copy->bytes);
+    if (copy->pinned)
+        leave_pinned(copy->pinned);
+    free(copy);
 }
 
 /* --- copies --- */
@@ -138,11 +177,14 @@ selkie_code sk_cuda_copy_begin(sk_step *step, sk_cuda_copy **result, selkie_erro
         return SELKIE_OK;
     const size_t bytes = lay_out(&step->particles, (size_t)cuda->device_count, places);
     sk_cuda_copy *copy = (sk_cuda_copy *)calloc(1, sizeof *copy);
-    if (copy && take_stage(cuda, bytes))
-        copy->memory = take_pinned(bytes, &copy->bytes);
-    if (!copy || !copy->memory) {
-        free(copy);
+    if (!copy)
         return SELKIE_OK; /* without room for it the frame is fetched */
+    copy->pinned = join_pinned(cuda);
+    if (copy->pinned && take_stage(cuda, bytes))
+        copy->memory = take_pinned(copy->pinned, bytes, &copy->bytes);
+    if (!copy->memory) {
+        end_copy(copy);
+        return SELKIE_OK;
     }
     copy->particles = step->particles;
     copy->particles.memory = NULL;
@@ -156,8 +198,7 @@ selkie_code sk_cuda_copy_begin(sk_step *step, sk_cuda_copy **result, selkie_erro
 #ifndef SK_CUDA_EMULATED
     if (cudaEventCreateWithFlags(&copy->here, cudaEventDisableTiming | cudaEventBlockingSync) != cudaSuccess) {
         cudaGetLastError();
-        keep_pinned(copy->memory, copy->bytes);
-        free(copy);
+        end_copy(copy);
         return SELKIE_OK;
     }
 #endif
@@ -186,6 +227,5 @@ void sk_cuda_copy_free(sk_cuda_copy *copy)
     cudaEventSynchronize(copy->here); /* nobody may write there any more */
     cudaEventDestroy(copy->here);
 #endif
-    keep_pinned(copy->memory, copy->bytes);
-    free(copy);
+    end_copy(copy);
 }

@@ -374,7 +374,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 const float before[3] = {half.x, half.y, half.z};
                 for (int d = 0; d < SELKIE_DIM; d++)
                     particle.position[d] = position[d];
-                sweep_displaced(step, constants, before, &particle);
+                sweep_displaced(step, constants, data, before, &particle);
                 store_particle(&step->particles.records[p], particle);
                 mark_place(&sorted, data, p, particle.position, 0);
                 continue;

@@ -128,8 +128,9 @@ SK_DEVICE uint32_t flags_in_flight(const sk_plain_frame *frame, const float *fly
 
 /* The obstacles on the path of a particle: as in advect_plain_dim.c. */
 typedef struct obstacles_met {
-    const sk_solids *solids;
+    const sk_step *step;
     const sk_cuda_constants *constants;
+    const sk_cuda_data *data;
     int stays_inside; /* left inside an obstacle by the density projection */
     sk_touch touch;   /* the last one */
 } obstacles_met;
@@ -140,7 +141,7 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
     const sk_advection *a = &met->constants->advection;
     sk_swept_path path;
     sk_touch touch;
-    if (is_clear_of_obstacles(met->constants, from, to))
+    if (is_clear_of_obstacles(met->step, met->constants, met->data, from, to))
         return 0;
     path.begin = begin, path.end = end;
     path.deepest = met->stays_inside ? 0.0 : INFINITY;
@@ -150,7 +151,7 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
         path.low[d] = a->low[d];
         path.high[d] = a->high[d];
     }
-    if (!sweep_once(met->solids, &path, &touch))
+    if (!sweep_once(&met->step->solids, &path, &touch))
         return 0;
     for (int d = 0; d < SELKIE_DIM; d++)
         to[d] = path.to[d];
@@ -160,11 +161,10 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
 
 /* Moves a particle through the step. Returns whether it left the domain. */
 template <int AMONG>
-SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, const sk_advection *a,
-                     sk_particle *particle)
+SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
+                     const sk_advection *a, sk_particle *particle)
 {
-    obstacles_met met = {
-        &step->solids, constants, (particle->flags & SK_PARTICLE_INSIDE) != 0, {-1, {0.0f, 0.0f, 0.0f}}};
+    obstacles_met met = {step, constants, data, (particle->flags & SK_PARTICLE_INSIDE) != 0, {-1, {0.0f, 0.0f, 0.0f}}};
     sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0};
     for (int d = 0; d < SELKIE_DIM; d++) {
         traveller.x[d] = particle->position[d];
@@ -227,7 +227,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                     particle.flags = flags_in_flight(&frame, options.flying, block, corner, &particle);
             }
             if (PARTS & TRAVELS) {
-                const int gone = travel<AMONG>(step, constants, &a, &particle);
+                const int gone = travel<AMONG>(step, constants, data, &a, &particle);
                 for (int d = 0; d < SELKIE_DIM; d++)
                     position[d] += gone ? 0.0 : (double)particle.position[d];
                 left += gone;

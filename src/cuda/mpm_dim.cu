@@ -230,28 +230,6 @@ selkie_code SK_DIM(sk_cuda_mpm_nodes)(sk_step *step, selkie_error *error)
 
 /* --- to_points --- */
 
-/* Keeps the path of a point out of obstacles: sk_sweep_point. */
-SK_DEVICE void sweep_point(const sk_step *step, const sk_cuda_constants *constants, const float from[3],
-                           sk_particle *point)
-{
-    sk_swept_path path;
-    sk_touch touch;
-    if (is_clear_of_obstacles(constants, from, point->position))
-        return;
-    path.begin = 0.0, path.end = 1.0, path.deepest = INFINITY;
-    for (int d = 0; d < 3; d++) {
-        path.from[d] = d < SELKIE_DIM ? from[d] : 0.0f;
-        path.to[d] = d < SELKIE_DIM ? point->position[d] : 0.0f;
-        path.low[d] = constants->displacement.low[d];
-        path.high[d] = constants->displacement.high[d];
-    }
-    if (!sweep_once(&step->solids, &path, &touch))
-        return;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        point->position[d] = path.to[d];
-    sk_sweep_stop_velocity(&step->solids, &touch, point->position, point->velocity);
-}
-
 template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     take_points(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
@@ -272,7 +250,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         sk_mpm_take_point(grid, (const float(*)[4])data->mpm_nodes, &points, (uint32_t)p, cell, dt, per_cell);
         sk_advance_point(grid, constants->displacement.low, constants->displacement.high, dt, point);
         if (AMONG_OBSTACLES && !(point->flags & SK_PARTICLE_DEAD))
-            sweep_point(step, constants, from, point);
+            sweep_moved(step, constants, data, constants->displacement.low, constants->displacement.high, from, point);
         sk_add_moved_point(point, &sums);
         mark_place(&sorted, data, (uint32_t)p, point->position, (point->flags & SK_PARTICLE_DEAD) != 0);
     }

@@ -23,6 +23,7 @@ static const struct {
     {"flip", "to_grid", {sk_cuda_to_grid_2d, sk_cuda_to_grid_3d}},
     {"flip", "classify", {sk_cuda_classify_2d, sk_cuda_classify_3d}},
     {"flip", "forces", {sk_cuda_forces_2d, sk_cuda_forces_3d}},
+    {"viscosity", "viscosity", {sk_cuda_viscosity_2d, sk_cuda_viscosity_3d}},
     {"flip", "pressure", {sk_cuda_pressure_2d, sk_cuda_pressure_3d}},
     {"flip", "wall_friction", {sk_cuda_friction_2d, sk_cuda_friction_3d}},
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
@@ -116,11 +117,10 @@ static const char *missing_in_sph(const selkie_scene *scene)
         rubs |= scene->domain.liquid_friction[side] > 0.0;
     for (int o = 0; o < scene->obstacle_count; o++)
         rubs |= scene->obstacles[o].liquid_friction > 0.0;
-    return scene->source_count || scene->drain_count ? "sources and drains of SPH"
-           : rubs                                    ? "friction of walls in SPH"
-           : sk_scene_surface_tension(scene) > 0.0   ? "surface tension in N/m"
-           : scene->object_count                     ? "liquid boundaries"
-                                                     : NULL;
+    return rubs                                    ? "friction of walls in SPH"
+           : sk_scene_surface_tension(scene) > 0.0 ? "surface tension in N/m"
+           : scene->object_count                   ? "liquid boundaries"
+                                                   : NULL;
 }
 
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
@@ -146,6 +146,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "changes during the run";
     if (scene->domain.periodic && (scene->obstacle_count || scene->source_count || scene->drain_count || has_points))
         return "periodic sides with obstacles, sources, drains or points";
+    if (scene->domain.periodic && !has_points && !is_sph && sk_scene_viscosity(scene) > 0.0)
+        return "viscosity between periodic sides";
     if (has_odd_period(scene))
         return "periodic sides with an odd number of blocks between them";
     return missing_shape(scene);

@@ -36,6 +36,11 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     struct sk_cuda_constants;                                                                                          \
     selkie_code sk_cuda_take_mpm_##dim(sk_step *step, selkie_error *error);                                            \
     void sk_cuda_fill_mpm_##dim(const sk_step *step, struct sk_cuda_constants *constants);                             \
+    selkie_code sk_cuda_viscosity_##dim(sk_step *step, selkie_error *error);                                           \
+    /* Memory of viscosity, its constants of the step, and what became of its solve. */                                \
+    selkie_code sk_cuda_take_viscosity_##dim(sk_step *step, selkie_error *error);                                      \
+    void sk_cuda_fill_viscosity_##dim(const sk_step *step, struct sk_cuda_constants *constants);                       \
+    selkie_code sk_cuda_report_viscosity_##dim(sk_step *step, selkie_error *error);                                    \
     selkie_code sk_cuda_sph_boundary_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_sph_forces_##dim(sk_step *step, selkie_error *error);                                          \
@@ -43,9 +48,10 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_sph_correct_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_sph_pressure_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_integrate_##dim(sk_step *step, selkie_error *error);                                       \
-    /* Memory of SPH, and its constants of the step. */                                                                \
+    /* Memory of SPH, more of it for more particles than before, and its constants of the step. */                     \
     struct sk_cuda_sent;                                                                                               \
     selkie_code sk_cuda_take_sph_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_grow_sph_##dim(sk_step *step, size_t before, selkie_error *error);                             \
     void sk_cuda_fill_sph_##dim(sk_step *step, struct sk_cuda_sent *sent);                                             \
     /* Constants of the step: flip ratio, advection, bounds. */                                                        \
     struct sk_cuda_sent;                                                                                               \

@@ -21,7 +21,7 @@ typedef struct solid_array {
     size_t bytes;
 } solid_array;
 
-enum { SOLID_ARRAYS = 18 };
+enum { SOLID_ARRAYS = 19 };
 
 static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arrays[SOLID_ARRAYS])
 {
@@ -45,6 +45,7 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
         {(void **)&there->barriers, here->barriers, cells},
         {(void **)&there->plain, here->plain, 1},
         {(void **)&there->split, here->split, 1},
+        {(void **)&there->exact, here->exact, 1},
     };
     int count = 0;
     for (int a = 0; a < SOLID_ARRAYS; a++) {

@@ -3,7 +3,7 @@
 #ifndef SK_CUDA_SOLIDS_PARTS_H
 #define SK_CUDA_SOLIDS_PARTS_H
 
-#include "cuda/device.h"
+#include "cuda/grid_parts.h"
 #include "grid/sweep.h"
 
 SK_KERNEL const sk_cuda_shape *shape_on_device(const sk_obstacle *obstacle)
@@ -34,22 +34,31 @@ static __host__ __device__ __noinline__ double distance_once(const sk_solids *so
     return distance_of_solids(solids, x, normal, obstacle);
 }
 
-/* Lies a segment (m) outside of the box around all obstacles? */
-SK_DEVICE int is_clear_of_obstacles(const sk_cuda_constants *constants, const float from[3], const float to[3])
+/* Is a path (m) outside of the box around all obstacles, or shorter than the sampled distance at its start? */
+SK_DEVICE int is_clear_of_obstacles(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
+                                    const float from[3], const float to[3])
 {
-    int clear = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    int clear = 0, inside = 1, at[3];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float cell = sk_cell_coordinate(from[d], frame.corner[d], frame.inverse);
+        inside &= cell >= 0.0f && cell < (float)(grid->blocks[d] << SK_BLOCK_LOG);
         clear |=
             fmaxf(from[d], to[d]) < constants->obstacles_low[d] || fminf(from[d], to[d]) > constants->obstacles_high[d];
-    return clear;
+    }
+    if (clear || !inside)
+        return clear;
+    const sk_plain_cell cell = cell_of_particle(grid, data, &frame, from, at);
+    return cell.slot && sk_sweep_is_path_clear(&step->solids, grid, cell.slot, cell.local, from, to);
 }
 
 /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
-SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const float before[3],
-                               sk_particle *particle)
+SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
+                               const float before[3], sk_particle *particle)
 {
     sk_swept_path path;
-    if (is_clear_of_obstacles(constants, before, particle->position))
+    if (is_clear_of_obstacles(step, constants, data, before, particle->position))
         return;
     path.begin = path.end = 0.0;
     for (int d = 0; d < 3; d++) {
@@ -57,6 +66,29 @@ SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *con
         path.high[d] = constants->displacement.high[d];
     }
     sk_sweep_moved(&step->solids, &path, before, particle);
+}
+
+/* Keeps the path of a particle between `low` and `high` out of obstacles, and removes its velocity into one that it
+ * met: sk_sweep_point. */
+SK_DEVICE void sweep_moved(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
+                           const float low[3], const float high[3], const float from[3], sk_particle *particle)
+{
+    sk_swept_path path;
+    sk_touch touch;
+    if (is_clear_of_obstacles(step, constants, data, from, particle->position))
+        return;
+    path.begin = 0.0, path.end = 1.0, path.deepest = INFINITY;
+    for (int d = 0; d < 3; d++) {
+        path.from[d] = d < SELKIE_DIM ? from[d] : 0.0f;
+        path.to[d] = d < SELKIE_DIM ? particle->position[d] : 0.0f;
+        path.low[d] = low[d];
+        path.high[d] = high[d];
+    }
+    if (!sweep_once(&step->solids, &path, &touch))
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        particle->position[d] = path.to[d];
+    sk_sweep_stop_velocity(&step->solids, &touch, particle->position, particle->velocity);
 }
 
 #endif

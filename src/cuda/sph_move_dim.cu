@@ -7,28 +7,6 @@ extern "C" {
 
 /* --- Move --- */
 
-/* Keeps the path of a particle out of obstacles, and removes its velocity into one that it met. */
-SK_DEVICE void sweep_particle(const sk_step *step, const sk_cuda_constants *scene, const sk_sph_bounds *bounds,
-                              const float from[3], sk_particle *particle)
-{
-    sk_swept_path path;
-    sk_touch touch;
-    if (is_clear_of_obstacles(scene, from, particle->position))
-        return;
-    path.begin = 0.0, path.end = 1.0, path.deepest = INFINITY;
-    for (int d = 0; d < 3; d++) {
-        path.from[d] = d < SELKIE_DIM ? from[d] : 0.0f;
-        path.to[d] = d < SELKIE_DIM ? particle->position[d] : 0.0f;
-        path.low[d] = bounds->low[d];
-        path.high[d] = bounds->high[d];
-    }
-    if (!sweep_once(&step->solids, &path, &touch))
-        return;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        particle->position[d] = path.to[d];
-    sk_sweep_stop_velocity(&step->solids, &touch, particle->position, particle->velocity);
-}
-
 /* Sums over all particles, by the last thread block. */
 SK_DEVICE void report_moved(sk_cuda_data *data, const sk_sph_moved_sums *sums, double pressure)
 {
@@ -65,7 +43,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         const float from[3] = {particle.position[0], particle.position[1], particle.position[2]};
         sk_sph_advance(grid, &constants->bounds, dt, &particle);
         if (AMONG_OBSTACLES && !(particle.flags & (SK_PARTICLE_DEAD | SK_PARTICLE_BOUNDARY)))
-            sweep_particle(step, scene, &constants->bounds, from, &particle);
+            sweep_moved(step, scene, data, constants->bounds.low, constants->bounds.high, from, &particle);
         wrap_position(grid, particle.position);
         sk_sph_add_moved(&particle, &sums);
         pressure += particle.flags & SK_PARTICLE_DEAD ? 0.0 : sk_sph_whole_pressure(sph->pressure[i], unit);
@@ -123,25 +101,66 @@ selkie_code SK_DIM(sk_cuda_sph_integrate)(sk_step *step, selkie_error *error)
 
 /* --- Memory, constants and walls --- */
 
+/* The arrays of the particles, and the bytes of a particle in each; nothing in them is kept from step to step. */
+enum { SPH_ARRAYS = 10 + SK_SPH_VARIABLES };
+typedef struct sph_array {
+    void *address; /* of the pointer */
+    size_t size;
+} sph_array;
+
+static void list_arrays(sk_sph *of, sph_array arrays[SPH_ARRAYS])
+{
+    const sph_array own[10] = {{&of->number, sizeof *of->number},
+                               {&of->sum_gradient, sizeof *of->sum_gradient},
+                               {&of->shift, sizeof *of->shift},
+                               {&of->correction[0], sizeof *of->correction[0]},
+                               {&of->correction[1], sizeof *of->correction[1]},
+                               {&of->correction[2], sizeof *of->correction[2]},
+                               {&of->density, sizeof(float)},
+                               {&of->diagonal, sizeof(float)},
+                               {&of->wall_flux, sizeof(float)},
+                               {&of->source, sizeof(float)}};
+    memcpy(arrays, own, sizeof own);
+    for (int n = 0; n < SK_SPH_VARIABLES; n++) {
+        arrays[10 + n].address = &of->variable[n];
+        arrays[10 + n].size = sizeof(float);
+    }
+}
+
+static size_t groups_of(size_t particles)
+{
+    return particles / GROUP + 2;
+}
+
 selkie_code SK_DIM(sk_cuda_take_sph)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    sk_sph *to = &cuda->sph_shadow;
-    const size_t count = cuda->particle_capacity, groups = count / GROUP + 2;
-    memset(to, 0, sizeof *to);
-    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.sph.row, groups * sizeof(uint32_t), 1, error));
-    SK_TRY(sk_cuda_take(cuda, &to->number, count * sizeof *to->number, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &to->sum_gradient, count * sizeof *to->sum_gradient, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &to->shift, count * sizeof *to->shift, 1, error));
-    for (int c = 0; c < 3; c++)
-        SK_TRY(sk_cuda_take(cuda, &to->correction[c], count * sizeof *to->correction[c], 1, error));
-    float **const values[4] = {&to->density, &to->diagonal, &to->wall_flux, &to->source};
-    for (int n = 0; n < 4; n++)
-        SK_TRY(sk_cuda_take(cuda, values[n], count * sizeof(float), 1, error));
-    for (int n = 0; n < SK_SPH_VARIABLES; n++)
-        SK_TRY(sk_cuda_take(cuda, &to->variable[n], count * sizeof(float), 1, error));
+    sph_array arrays[SPH_ARRAYS];
+    memset(&cuda->sph_shadow, 0, sizeof cuda->sph_shadow);
+    list_arrays(&cuda->sph_shadow, arrays);
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.sph.row, groups_of(cuda->particle_capacity) * sizeof(uint32_t), 1, error));
+    for (int n = 0; n < SPH_ARRAYS; n++)
+        SK_TRY(sk_cuda_take(cuda, arrays[n].address, cuda->particle_capacity * arrays[n].size, 1, error));
     cuda->walls_sent = 0;
     memset(cuda->wall_bytes, 0, sizeof cuda->wall_bytes);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_cuda_grow_sph)(sk_step *step, size_t before, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    sph_array arrays[SPH_ARRAYS];
+    list_arrays(&cuda->sph_shadow, arrays);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the particles", error);
+    for (int n = 0; n < SPH_ARRAYS; n++) {
+        sk_cuda_give(cuda, *(void **)arrays[n].address, before * arrays[n].size);
+        SK_TRY(sk_cuda_take(cuda, arrays[n].address, cuda->particle_capacity * arrays[n].size, 1, error));
+    }
+    uint32_t **row = &cuda->shadow.sph.row;
+    sk_cuda_give(cuda, *row, groups_of(before) * sizeof(uint32_t));
+    SK_TRY(sk_cuda_take(cuda, row, groups_of(cuda->particle_capacity) * sizeof(uint32_t), 1, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->data->sph.row, row, sizeof *row, cudaMemcpyHostToDevice, cuda->stream),
+                "the particles", error);
     return SELKIE_OK;
 }
 

@@ -236,8 +236,9 @@ typedef struct predicted_move {
 
 /* The coordinates (cells) of a moved particle: predict_position of grid/predict_plain_dim.c. */
 template <bool AMONG_OBSTACLES>
-SK_DEVICE void predict_coordinate(const sk_step *step, const sk_cuda_constants *constants, const predicted_move *move,
-                                  const moving_tiles *tiles, const int corner[3], const float x[3], float coordinate[3])
+SK_DEVICE void predict_coordinate(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
+                                  const predicted_move *move, const moving_tiles *tiles, const int corner[3],
+                                  const float x[3], float coordinate[3])
 {
     const sk_plain_frame *frame = &move->frame;
     const float *low = constants->displacement.low, *high = constants->displacement.high;
@@ -251,7 +252,7 @@ SK_DEVICE void predict_coordinate(const sk_step *step, const sk_cuda_constants *
         const float pushed = move->shifted ? sample_tile(tiles->shift, corner, at, fraction, d, 1) : 0.0f;
         moved[d] = sk_clamp(x[d] + (move->dt * flown + frame->cell_size * pushed), low[d], high[d]);
     }
-    if (AMONG_OBSTACLES && !is_clear_of_obstacles(constants, x, moved))
+    if (AMONG_OBSTACLES && !is_clear_of_obstacles(step, constants, data, x, moved))
         sk_sweep_displaced(&step->solids, low, high, x, moved, move->dt > 0.0f ? 1.0 : 0.0);
     for (int d = 0; d < SELKIE_DIM; d++)
         coordinate[d] = sk_within_reach(sk_cell_coordinate(moved[d], frame->corner[d], frame->inverse), corner[d]);
@@ -310,7 +311,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             const float4 half = *(const float4 *)(const void *)&step->particles.records[p];
             const float x[3] = {half.x, half.y, half.z};
             float coordinate[3] = {0.0f, 0.0f, 0.0f};
-            predict_coordinate<AMONG_OBSTACLES>(step, constants, &move, &tiles, corner, x, coordinate);
+            predict_coordinate<AMONG_OBSTACLES>(step, constants, data, &move, &tiles, corner, x, coordinate);
             add_weights(grid, block, corner, coordinate, tile);
         }
         __syncthreads();
@@ -597,7 +598,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 const float before[3] = {half.x, half.y, half.z};
                 for (int d = 0; d < SELKIE_DIM; d++)
                     particle.position[d] = position[d];
-                sweep_displaced(step, constants, before, &particle);
+                sweep_displaced(step, constants, data, before, &particle);
                 store_particle(&step->particles.records[p], particle);
                 continue;
             }

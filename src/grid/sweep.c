@@ -46,20 +46,6 @@ void sk_sweep_keep_places(const sk_solids *solids, const sk_grid *grid, sk_parti
     }
 }
 
-/* Is every surface farther from the path of a particle of a cell than its length? */
-static int is_clear(const sk_solids *solids, const sk_grid *grid, int block, int cell, const float from[3],
-                    const float to[3])
-{
-    const float inverse = (float)(1.0 / grid->cell_size);
-    float off = 0.0f, length = 0.0f;
-    for (int d = 0; d < solids->dimension; d++) {
-        const float place = (from[d] - (float)grid->corner[d]) * inverse, part = place - floorf(place) - 0.5f;
-        off += part * part;
-        length += fabsf(to[d] - from[d]) * inverse;
-    }
-    return sk_sweep_is_place_clear(solids, block, cell, sqrtf(off), length);
-}
-
 void sk_sweep_places(const sk_solids *solids, const sk_grid *grid, sk_particles *particles, float reach, int threads)
 {
     const size_t cells = (size_t)grid->block_cells;
@@ -74,7 +60,8 @@ void sk_sweep_places(const sk_solids *solids, const sk_grid *grid, sk_particles 
             if (start[c] == start[c + 1] || sk_sweep_is_place_clear(solids, b, (int)c, 0.87f, reach))
                 continue;
             for (uint32_t p = start[c]; p < start[c + 1]; p++)
-                if (!is_clear(solids, grid, b, (int)c, particles->spare[p].position, particles->records[p].position))
+                if (!sk_sweep_is_path_clear(solids, grid, b, (int)c, particles->spare[p].position,
+                                            particles->records[p].position))
                     sk_sweep_moved(solids, &path, particles->spare[p].position, &particles->records[p]);
         }
     }

@@ -10,6 +10,8 @@
 #ifndef SK_GRID_SWEEP_H
 #define SK_GRID_SWEEP_H
 
+#include <math.h>
+
 #include "grid/grid_kernels.h"
 #include "grid/solids.h"
 
@@ -61,14 +63,14 @@ static inline int sk_sweep_is_clear(const sk_solids *solids, int block, float re
 
 /* The most that a sampled distance in a slot may be wrong, in cells: round-off for exact samples, and half a cell for
  * those of meshes. */
-static inline float sk_sweep_sample_error(const sk_solids *solids, size_t slot)
+SK_KERNEL float sk_sweep_sample_error(const sk_solids *solids, size_t slot)
 {
     return solids->exact[slot] ? 0.02f : 0.53f;
 }
 
 /* The same for particles of one cell, at most `off` cells from its centre, by its sampled distance. In blocks without
  * an obstacle nearby the distance is that of the walls. */
-static inline int sk_sweep_is_place_clear(const sk_solids *solids, int block, int cell, float off, float reach)
+SK_KERNEL int sk_sweep_is_place_clear(const sk_solids *solids, int block, int cell, float off, float reach)
 {
     const int32_t slot = solids->block_slot[block];
     const float distance = solids->plain[slot]
@@ -76,6 +78,20 @@ static inline int sk_sweep_is_place_clear(const sk_solids *solids, int block, in
                                : solids->distance[(size_t)slot * (size_t)solids->block_cells + (size_t)cell];
     const float least = reach + solids->motion + sk_sweep_sample_error(solids, (size_t)slot);
     return (distance < 0.0f ? -distance : distance) - off > least && SK_SWEEP_SAMPLED > least;
+}
+
+/* Is every surface farther from the path of a particle of a cell than its length? */
+SK_KERNEL int sk_sweep_is_path_clear(const sk_solids *solids, const sk_grid *grid, int block, int cell,
+                                     const float from[3], const float to[3])
+{
+    const float inverse = (float)(1.0 / grid->cell_size);
+    float off = 0.0f, length = 0.0f;
+    for (int d = 0; d < solids->dimension; d++) {
+        const float place = (from[d] - (float)grid->corner[d]) * inverse, part = place - floorf(place) - 0.5f;
+        off += part * part;
+        length += fabsf(to[d] - from[d]) * inverse;
+    }
+    return sk_sweep_is_place_clear(solids, block, cell, sqrtf(off), length);
 }
 
 #endif

@@ -140,6 +140,12 @@ template <typename T, typename U> inline T atomicMin(T *at, U value)
     *at = before < (T)value ? before : (T)value;
     return before;
 }
+template <typename T, typename U> inline T atomicMax(T *at, U value)
+{
+    const T before = *at;
+    *at = before > (T)value ? before : (T)value;
+    return before;
+}
 template <typename T, typename U> inline T atomicOr(T *at, U value)
 {
     const T before = *at;

@@ -534,17 +534,12 @@ static void test_refusals(void **state)
     selkie_world_destroy(world);
 
     /* A method without any phase on the GPU. */
-    selkie_material_def honey;
-    selkie_material_defaults(&honey);
-    honey.name = "honey";
-    honey.viscosity = 1.0;
     scene.obstacle_count = 0;
-    scene.materials = &honey;
-    scene.material_count = 1;
+    scene.surface_tension = 0.07;
     assert_int_equal(sk_methods_check_gpu(&scene, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "use \"tuned\""));
     if (sk_cuda_find(&info, NULL) == SELKIE_OK)
-        assert_non_null(strstr(error.message, "viscosity"));
+        assert_non_null(strstr(error.message, "surface_tension"));
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
     assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
     selkie_world_destroy(world);

@@ -224,6 +224,59 @@ static void test_implicit_viscosity(void **state)
     viscous(0.2, 1e-4);
 }
 
+/* A stream into a nearly empty domain, a source that keeps its shape filled, and two drains: as many particles as on
+ * the CPU. There is room for few of them at the start, so that the arrays grow. */
+static void test_sources(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_source_def sources[2];
+    selkie_drain_def drains[2];
+    set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
+    liquid.shape.max[0] = liquid.shape.max[1] = 0.2;
+    for (int s = 0; s < 2; s++) {
+        selkie_source_defaults(&sources[s]);
+        selkie_drain_defaults(&drains[s]);
+        selkie_shape_defaults(&sources[s].shape, SELKIE_SHAPE_BOX);
+        selkie_shape_defaults(&drains[s].shape, SELKIE_SHAPE_BOX);
+        for (int d = 0; d < 2; d++) {
+            sources[s].shape.min[d] = s ? 0.4 : 0.6;
+            sources[s].shape.max[d] = s ? 0.7 : 0.8;
+            drains[s].shape.max[d] = s ? 0.15 : 0.1;
+        }
+    }
+    sources[0].velocity[0] = 6.0;
+    sources[1].start = 0.005;
+    sources[1].shape.max[1] = 0.5;
+    drains[1].flow_rate = 0.5;
+    scene.sources = sources;
+    scene.source_count = 2;
+    scene.drains = drains;
+    scene.drain_count = 2;
+    scene.time.step = 1e-3;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    const int64_t before = cuda->step.particles.count;
+    for (int n = 0; n < 20; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const selkie_statistics *p = &plain->statistics, *q = &cuda->statistics;
+        assert_int_equal(p->emitted, q->emitted);
+        assert_int_equal(p->drained, q->drained);
+        assert_int_equal(p->particles, q->particles);
+        assert_int_equal(plain->step.sph->report.iterations, cuda->step.sph->report.iterations);
+    }
+    const double apart = difference(plain, cuda);
+    assert_true(cuda->statistics.drained > 0);
+    assert_true(cuda->step.particles.count > 2 * before);
+    if (!(apart < 1e-5 * scene.domain.cell_size))
+        fail_msg("%g m apart", apart);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
 /* What is missing is refused with one line. */
 static void test_refused(void **state)
 {
@@ -247,11 +300,17 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iisph_2d),           cmocka_unit_test(test_iisph_3d),
-        cmocka_unit_test(test_accelerated),        cmocka_unit_test(test_joined_sides),
-        cmocka_unit_test(test_open_side),          cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_obstacle),           cmocka_unit_test(test_explicit_viscosity),
-        cmocka_unit_test(test_implicit_viscosity), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_iisph_2d),
+        cmocka_unit_test(test_iisph_3d),
+        cmocka_unit_test(test_accelerated),
+        cmocka_unit_test(test_joined_sides),
+        cmocka_unit_test(test_open_side),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_obstacle),
+        cmocka_unit_test(test_explicit_viscosity),
+        cmocka_unit_test(test_implicit_viscosity),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,749 @@
+/* The GPU form of the stress solver: conjugate gradients in double precision, preconditioned by one multigrid cycle in
+ * single precision, or by a symmetric sweep where the liquid is soft. See linalg/stress.h and cuda/stress_parts.h.
+ *
+ * On the CPU a soft system has an iteration of its own, which keeps the residual behind a triangle of the matrix
+ * (linalg/stress_soft_dim.c). In exact arithmetic it takes the same steps as the iteration here. Its stopping rule,
+ * by the energy of the residual, is kept.
+ *
+ * A sweep is a launch a colour. Scalars stay on the device: the last thread block of a launch adds up the sums of all
+ * blocks in a fixed order and decides how the iteration goes on. */
+#include "cuda/device.h"
+
+extern "C" {
+#include "cuda/phases.h"
+}
+#include "cuda/stress_parts.h"
+
+/* --- The cycle --- */
+
+template <int A> SK_DEVICE void smooth_face(const stress_level &level, int block, int cell)
+{
+    const size_t here = (size_t)block * CELLS + (size_t)cell;
+    if (!is_unknown(level, here, A))
+        return;
+    const cells_around around = around_cell(level, block, cell);
+    float coefficient[SK_STRESS_NEIGHBOURS];
+    const float inverse = 1.0f / row_of<A>(level, around, coefficient);
+    level.x[A][here] = inverse * (level.b[A][here] - neighbour_sum<A, float>(around, coefficient, level.x));
+}
+
+/* The residual after a forward sweep. It is 0 in the last colour, whose rows the sweep has just solved. */
+template <int A> SK_DEVICE void leave_face(const stress_level &level, int block, int cell)
+{
+    const size_t here = (size_t)block * CELLS + (size_t)cell;
+    if (!is_unknown(level, here, A))
+        return;
+    const int at[3] = {sk_plain_along(cell, 0), sk_plain_along(cell, 1), SELKIE_DIM == 3 ? sk_plain_along(cell, 2) : 0};
+    float left = 0.0f;
+    if (sk_stress_colour_at(at, A) != SK_STRESS_COLOURS - 1) {
+        const cells_around around = around_cell(level, block, cell);
+        float coefficient[SK_STRESS_NEIGHBOURS];
+        const float diagonal = row_of<A>(level, around, coefficient);
+        left = level.b[A][here] - neighbour_sum<A, float>(around, coefficient, level.x) - diagonal * level.x[A][here];
+    }
+    level.rest[A][here] = left;
+}
+
+/* The transposed interpolation to a coarse face, over the number of fine faces of a coarse one. */
+template <int A> SK_DEVICE void restrict_face(const stress_level &fine, const stress_level &coarse, int block, int cell)
+{
+    const size_t here = (size_t)block * CELLS + (size_t)cell;
+    if (!is_unknown(coarse, here, A))
+        return;
+    const float along[3] = {0.25f, 0.5f, 0.25f}, across[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+    const int32_t *under = coarse.under[block];
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    int n = 0;
+#pragma unroll
+    for (int k = 0; k < (SELKIE_DIM == 2 ? 1 : A == 2 ? 3 : 4); k++)
+#pragma unroll
+        for (int j = 0; j < (A == 1 ? 3 : 4); j++)
+#pragma unroll
+            for (int i = 0; i < (A == 0 ? 3 : 4); i++, n++) {
+                const int at[3] = {2 * sk_plain_along(cell, 0) - 1 + i, 2 * sk_plain_along(cell, 1) - 1 + j,
+                                   SELKIE_DIM == 3 ? 2 * sk_plain_along(cell, 2) - 1 + k : 0};
+                const float weight = (SELKIE_DIM == 2 ? 1.0f
+                                      : A == 2        ? along[k % 3]
+                                                      : across[k]) *
+                                     (A == 1 ? along[j % 3] : across[j]) * (A == 0 ? along[i % 3] : across[i]);
+                sum[n & 3] += weight * fine.rest[A][fine_place(under, at)];
+            }
+    coarse.b[A][here] = sum[0] + sum[1] + (sum[2] + sum[3]);
+    coarse.x[A][here] = 0.0f;
+}
+
+template <int A> SK_DEVICE void correct_face(const stress_level &fine, const stress_level &coarse, int block, int cell)
+{
+    const size_t here = (size_t)block * CELLS + (size_t)cell;
+    if (!is_unknown(fine, here, A))
+        return;
+    int parity = 0, local = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = sk_plain_along(cell, d);
+        parity |= (at & 1) << d;
+        local |= (at / 2 + (fine.coordinates[block][d] & 1) * (N / 2)) << (d * SK_BLOCK_LOG);
+    }
+    const cells_around around = around_cell(coarse, fine.parent[block], local);
+    float sum = 0.0f;
+#pragma unroll
+    for (int p = 0; p < SK_STRESS_PARENTS; p++) {
+        int offset[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            offset[d] = sk_stress_parent_offset(A, parity, p, d);
+        sum += sk_stress_parent_weight(A, parity, p) * coarse.x[A][place_at(around, offset)];
+    }
+    fine.x[A][here] += sum;
+}
+
+/* Sweeps of a visit to a level, by where they count: on all levels that are not solved directly; only above the
+ * coarsest one; only on a soft coarsest level below the finest; on both. */
+enum sweep_role { SWEEP_ALWAYS, SWEEP_INNER, SWEEP_SOFT, SWEEP_MOST };
+
+SK_DEVICE bool sweep_counts(const sk_cuda_stress *stress, int depth, int role)
+{
+    if (depth > stress->bottom)
+        return false;
+    const bool inner = depth < stress->bottom, soft = !inner && stress->sweeps == 2;
+    return role == SWEEP_ALWAYS  ? inner || soft || stress->sweeps == 1
+           : role == SWEEP_INNER ? inner
+           : role == SWEEP_SOFT  ? soft
+                                 : inner || soft;
+}
+
+/* Gauss-Seidel in the faces of colour k. */
+static __global__ void __launch_bounds__(FACES)
+    smooth_colour(sk_cuda_stress *stress, const __grid_constant__ stress_level level, int depth, int k, int role)
+{
+    SK_CUDA_WAIT();
+    if (stress->done || !sweep_counts(stress, depth, role))
+        return;
+    EACH_STRESS_BLOCK(block, stress, level, depth)
+    {
+        const int cell = cell_of_colour((int)threadIdx.x, k & 1);
+        with_axis(k / 2, [&](auto axis) { smooth_face<decltype(axis)::value>(level, block, cell); });
+    }
+}
+
+static __global__ void __launch_bounds__(CELLS)
+    find_residual(sk_cuda_stress *stress, const __grid_constant__ stress_level level, int depth)
+{
+    SK_CUDA_WAIT();
+    if (stress->done || depth >= stress->bottom)
+        return;
+    EACH_STRESS_BLOCK(block, stress, level, depth)
+    each_axis([&](auto axis) { leave_face<decltype(axis)::value>(level, block, (int)threadIdx.x); });
+}
+
+static __global__ void __launch_bounds__(CELLS)
+    restrict_residual(sk_cuda_stress *stress, const __grid_constant__ stress_level fine,
+                      const __grid_constant__ stress_level coarse, int depth)
+{
+    SK_CUDA_WAIT();
+    if (stress->done || depth >= stress->bottom)
+        return;
+    EACH_STRESS_BLOCK(block, stress, coarse, depth + 1)
+    each_axis([&](auto axis) { restrict_face<decltype(axis)::value>(fine, coarse, block, (int)threadIdx.x); });
+}
+
+static __global__ void __launch_bounds__(CELLS)
+    add_correction(sk_cuda_stress *stress, const __grid_constant__ stress_level fine,
+                   const __grid_constant__ stress_level coarse, int depth)
+{
+    SK_CUDA_WAIT();
+    if (stress->done || depth >= stress->bottom)
+        return;
+    EACH_STRESS_BLOCK(block, stress, fine, depth)
+    each_axis([&](auto axis) { correct_face<decltype(axis)::value>(fine, coarse, block, (int)threadIdx.x); });
+}
+
+/* --- Levels of one cluster --- */
+
+/* A cluster of thread blocks waits for its barriers a quarter of the time that dependent launches take. */
+#ifdef SK_CUDA_EMULATED
+enum { CLUSTER = 1, CLUSTER_THREADS = 64 };
+#define SK_CLUSTER
+#define CLUSTER_BARRIER() __syncthreads()
+#else
+enum { CLUSTER = 8, CLUSTER_THREADS = 512 };
+#define SK_CLUSTER __cluster_dims__(CLUSTER, 1, 1)
+#define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory")
+#endif
+
+/* Calls `work` for the cells or the faces of a colour of a level, `count` in a block. One cluster. */
+template <typename Work>
+SK_DEVICE void each_alone(const sk_cuda_stress *stress, const stress_level &level, int depth, int count, Work work)
+{
+    const int all = (stress->count[depth] - 1) * count;
+    SK_CUDA_EACH(i, all)
+    if (level.any[1 + (int)i / count])
+        work(1 + (int)i / count, (int)i % count);
+    CLUSTER_BARRIER();
+}
+
+SK_DEVICE void sweep_alone(const sk_cuda_stress *stress, int depth, int backward)
+{
+    const stress_level &level = stress->level[depth];
+    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
+        const int k = backward ? SK_STRESS_COLOURS - 1 - n : n;
+        each_alone(stress, level, depth, FACES, [&](int block, int face) {
+            const int cell = cell_of_colour(face, k & 1);
+            with_axis(k / 2, [&](auto axis) { smooth_face<decltype(axis)::value>(level, block, cell); });
+        });
+    }
+}
+
+/* The coarsest level: by its inverse, or by symmetric sweeps. */
+SK_DEVICE void solve_bottom_alone(const sk_cuda_stress *stress)
+{
+    __shared__ float b[SK_STRESS_DIRECT];
+    const stress_level &level = stress->level[stress->bottom];
+    const int count = stress->bottom_unknowns;
+    if (stress->sweeps) {
+        for (int n = 0; n < stress->sweeps; n++)
+            for (int backward = 0; backward < 2; backward++)
+                sweep_alone(stress, stress->bottom, backward);
+        return;
+    }
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
+        const int face = stress->bottom_face[i];
+        b[i] = level.b[face % SELKIE_DIM][face / SELKIE_DIM];
+    }
+    __syncthreads();
+    SK_CUDA_EACH(i, count)
+    {
+        double sum[4] = {0.0, 0.0, 0.0, 0.0};
+        for (int k = 0; k < count; k += 4)
+#pragma unroll
+            for (int n = 0; n < 4; n++)
+                sum[n] += k + n < count ? stress->inverse[(size_t)(k + n) * count + i] * (double)b[k + n] : 0.0;
+        const int face = stress->bottom_face[i];
+        level.x[face % SELKIE_DIM][face / SELKIE_DIM] = (float)((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+    CLUSTER_BARRIER();
+}
+
+/* The coarsest level where it is not one of the tail, unless its sweeps are launches of their own. */
+static __global__ void SK_CLUSTER __launch_bounds__(CLUSTER_THREADS) solve_bottom(sk_cuda_stress *stress, int depth)
+{
+    SK_CUDA_WAIT();
+    if (!stress->done && depth == stress->bottom && (!stress->sweeps || stress->sweeps == SK_STRESS_LAST_SWEEPS))
+        solve_bottom_alone(stress);
+}
+
+/* The levels from `top` on. */
+static __global__ void SK_CLUSTER __launch_bounds__(CLUSTER_THREADS) cycle_tail(sk_cuda_stress *stress, int top)
+{
+    SK_CUDA_WAIT();
+    if (stress->done || stress->bottom < top)
+        return;
+    const int bottom = stress->bottom;
+    for (int depth = top; depth < bottom; depth++) {
+        const stress_level &level = stress->level[depth], &coarse = stress->level[depth + 1];
+        for (int n = 0; n < SK_STRESS_SMOOTHINGS + (depth ? SK_STRESS_MORE : 0); n++)
+            sweep_alone(stress, depth, 0);
+        each_alone(stress, level, depth, CELLS, [&](int block, int cell) {
+            each_axis([&](auto axis) { leave_face<decltype(axis)::value>(level, block, cell); });
+        });
+        each_alone(stress, coarse, depth + 1, CELLS, [&](int block, int cell) {
+            each_axis([&](auto axis) { restrict_face<decltype(axis)::value>(level, coarse, block, cell); });
+        });
+    }
+    solve_bottom_alone(stress);
+    for (int depth = bottom - 1; depth >= top; depth--) {
+        const stress_level &level = stress->level[depth], &coarse = stress->level[depth + 1];
+        each_alone(stress, level, depth, CELLS, [&](int block, int cell) {
+            each_axis([&](auto axis) { correct_face<decltype(axis)::value>(level, coarse, block, cell); });
+        });
+        for (int n = 0; n < SK_STRESS_SMOOTHINGS + (depth ? SK_STRESS_MORE : 0); n++)
+            sweep_alone(stress, depth, 1);
+    }
+}
+
+/* --- Decisions of the iteration --- */
+
+/* Is a pass over? The rules of `iterate` in linalg/stress_dim.c. */
+SK_DEVICE void look_for_end(sk_cuda_stress *stress, int max_iterations)
+{
+    stress->residual = stress->size > 0.0 ? stress->norm / stress->size : 0.0;
+    stress->converged = stress->residual <= stress->tolerance;
+    stress->most_iterations = stress->iteration > stress->most_iterations ? stress->iteration : stress->most_iterations;
+    stress->done = stress->converged || stress->iteration >= max_iterations || !(stress->norm < INFINITY);
+}
+
+/* Would a further reduction of the energy help? Each must bring a decimal: correct_softly. */
+SK_DEVICE bool goes_on_softly(const sk_cuda_stress *stress, int max_iterations)
+{
+    return stress->norm > stress->tolerance * stress->size && stress->norm < 0.1 * stress->before &&
+           stress->iteration < max_iterations;
+}
+
+/* After a cycle: the products of its result with r and with q. */
+SK_DEVICE void decide_direction(sk_cuda_stress *stress, double product, double old, int max_iterations)
+{
+    const double now = stress->scale * product;
+    stress->visits++;
+    if (stress->softly && !stress->fresh && !(now > stress->enough && stress->iteration < max_iterations)) {
+        stress->fresh = stress->softly = goes_on_softly(stress, max_iterations);
+        stress->energy = 0.0;
+        if (!stress->softly) {
+            look_for_end(stress, max_iterations);
+            if (stress->done)
+                return;
+        }
+    }
+    if (stress->fresh) {
+        /* Less than what is needed: the energy is not the size of the residual itself. */
+        const double reduction = fmax(0.7 * stress->tolerance * stress->size / stress->norm, 1e-5);
+        stress->before = stress->norm;
+        stress->enough = reduction * reduction * now;
+        stress->energy = 0.0;
+        stress->fresh = 0;
+    }
+    /* The cycle is not the same linear function each time: rounding in single precision matters for stiff liquid. This
+     * beta, of Polak and Ribiere, makes up for it: r fell by alpha q. */
+    stress->beta = !(stress->energy > 0.0) ? 0.0
+                   : stress->softly        ? now / stress->energy
+                                           : -stress->alpha * stress->scale * old / stress->energy;
+    stress->now = now;
+}
+
+/* --- Kernels of the conjugate gradients --- */
+
+/* The values of a face's vectors are summed over the faces of a block, then over the blocks by the last thread block.
+ * Returns whether this is the last one: it alone has the totals. */
+SK_DEVICE bool sum_over_blocks(sk_cuda_stress *stress, double total[2])
+{
+    if (!sk_cuda_is_last(&stress->ticket))
+        return false;
+    total[0] = add_up(stress->partial[0], stress->count[0]);
+    total[1] = add_up(stress->partial[1], stress->count[0]);
+    return true;
+}
+
+SK_DEVICE void keep_sums(sk_cuda_stress *stress, int block, double first, double second)
+{
+    first = sk_cuda_sum(first);
+    second = sk_cuda_sum(second);
+    if (threadIdx.x == 0) {
+        stress->partial[0][block] = first;
+        stress->partial[1][block] = second;
+    }
+}
+
+/* The products of the cycle's result with r and q. */
+static __global__ void __launch_bounds__(CELLS) take_products(const sk_step *step, sk_cuda_stress *stress)
+{
+    SK_CUDA_WAIT();
+    if (stress->done)
+        return;
+    const stress_level &level = stress->level[0];
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const size_t here = (size_t)block * CELLS + threadIdx.x;
+        double now = 0.0, old = 0.0;
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            now += stress->r[a][here] * (double)level.x[a][here];
+            old += stress->q[a][here] * (double)level.x[a][here];
+        }
+        keep_sums(stress, block, now, old);
+    }
+    double total[2];
+    if (sum_over_blocks(stress, total) && threadIdx.x == 0)
+        decide_direction(stress, total[0], total[1], step->scene->pressure.max_iterations);
+}
+
+/* p = z + beta p. */
+static __global__ void __launch_bounds__(CELLS) turn(sk_cuda_stress *stress)
+{
+    SK_CUDA_WAIT();
+    if (stress->done)
+        return;
+    const stress_level &level = stress->level[0];
+    const double scale = stress->scale, beta = stress->beta;
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const size_t here = (size_t)block * CELLS + threadIdx.x;
+        for (int a = 0; a < SELKIE_DIM; a++)
+            stress->p[a][here] = scale * (double)level.x[a][here] + beta * stress->p[a][here];
+    }
+}
+
+/* q = A p, and the length of the step along p; or q = A x at the start. */
+static __global__ void __launch_bounds__(CELLS) multiply(sk_cuda_stress *stress, int of_start)
+{
+    SK_CUDA_WAIT();
+    if (stress->done && !of_start)
+        return;
+    const stress_level &level = stress->level[0];
+    double *const *from = of_start ? stress->x : stress->p;
+    double *const vectors[3] = {from[0], from[1], SELKIE_DIM == 3 ? from[2] : nullptr};
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const cells_around around = around_cell(level, block, (int)threadIdx.x);
+        double sum = 0.0;
+        each_axis([&](auto axis) {
+            constexpr int A = decltype(axis)::value;
+            if (!is_unknown(level, around.here, A))
+                return;
+            float coefficient[SK_STRESS_NEIGHBOURS];
+            const double diagonal = (double)row_of<A>(level, around, coefficient), own = vectors[A][around.here];
+            const double result = diagonal * own + neighbour_sum<A, double>(around, coefficient, vectors);
+            stress->q[A][around.here] = result;
+            sum += own * result;
+        });
+        keep_sums(stress, block, sum, 0.0);
+    }
+    double total[2];
+    if (!of_start && sum_over_blocks(stress, total) && threadIdx.x == 0)
+        stress->alpha = stress->softly && !(total[0] > 0.0) ? 0.0 : stress->now / total[0];
+}
+
+/* x += alpha p, r -= alpha q, or at the start of a pass r -= q if it is the first. The level gets r over the size it
+ * had before: in single precision neither large nor small values are lost. */
+static __global__ void __launch_bounds__(CELLS)
+    advance_stress(const sk_step *step, sk_cuda_stress *stress, sk_cuda_condition handle, int starts)
+{
+    SK_CUDA_WAIT();
+    if (stress->done && !starts) {
+        if (blockIdx.x == 0 && threadIdx.x == 0)
+            SK_CUDA_SET_CONDITION(handle, 0);
+        return;
+    }
+    const stress_level &level = stress->level[0];
+    const double alpha = !starts ? stress->alpha : stress->pass ? 0.0 : 1.0;
+    const double scale = starts ? stress->size : stress->norm, up = scale > 0.0 ? 1.0 / scale : 0.0;
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const size_t here = (size_t)block * CELLS + threadIdx.x;
+        double sum = 0.0;
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            if (!starts)
+                stress->x[a][here] += alpha * stress->p[a][here];
+            const double left = stress->r[a][here] - alpha * stress->q[a][here];
+            stress->r[a][here] = left;
+            sum += left * left;
+            level.b[a][here] = (float)(left * up);
+            level.x[a][here] = 0.0f;
+        }
+        keep_sums(stress, block, sum, 0.0);
+    }
+    double total[2];
+    if (!sum_over_blocks(stress, total) || threadIdx.x != 0)
+        return;
+    const int most = step->scene->pressure.max_iterations;
+    stress->norm = sqrt(total[0]);
+    stress->scale = scale;
+    stress->energy = starts ? 0.0 : stress->now;
+    stress->iteration = starts ? 0 : stress->iteration + 1;
+    if (starts) {
+        stress->alpha = stress->now = 0.0;
+        stress->before = INFINITY;
+        stress->visits = 0;
+        stress->done = stress->failed;
+        stress->fresh = stress->softly = stress->soft && !stress->failed && goes_on_softly(stress, most);
+    }
+    if (!stress->done && (!stress->softly || !(stress->norm < INFINITY)))
+        look_for_end(stress, most);
+    if (!starts)
+        SK_CUDA_SET_CONDITION(handle, !stress->done);
+}
+
+/* The size of the right side: residuals are relative to it. */
+static __global__ void __launch_bounds__(CELLS) measure_right_side(sk_cuda_stress *stress, double tolerance)
+{
+    SK_CUDA_WAIT();
+    const stress_level &level = stress->level[0];
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const size_t here = (size_t)block * CELLS + threadIdx.x;
+        double sum = 0.0;
+        for (int a = 0; a < SELKIE_DIM; a++)
+            sum += stress->right[a][here] * stress->right[a][here];
+        keep_sums(stress, block, sum, 0.0);
+    }
+    double total[2];
+    if (sum_over_blocks(stress, total) && threadIdx.x == 0) {
+        stress->size = sqrt(total[0]);
+        stress->tolerance = sk_stress_tolerance(tolerance, stress->pass + 1 == SK_VISCOUS_PASSES);
+    }
+}
+
+/* --- In --- */
+
+/* The right side and the start of a face; 0 at faces that are no unknowns. */
+static __global__ void __launch_bounds__(CELLS) load(const sk_step *step, sk_cuda_stress *stress)
+{
+    SK_CUDA_WAIT();
+    const stress_level &level = stress->level[0];
+    for (int block = (int)blockIdx.x; block < stress->count[0]; block += (int)gridDim.x) {
+        const cells_around around = around_cell(level, block, (int)threadIdx.x);
+        const size_t here = around.here;
+        if (block && threadIdx.x == 0 && !level.any[block])
+            stress->partial[0][block] = stress->partial[1][block] = 0.0;
+        each_axis([&](auto axis) {
+            constexpr int A = decltype(axis)::value;
+            const float mass = level.mass[A][here], target = step->grid.fields[SK_FIELD_VELOCITY_X + A][here];
+            const int unknown = block && is_unknown(level, here, A), heavy = unknown && mass > 0.0f;
+            double right = heavy ? (double)mass * (double)target : 0.0;
+            if (unknown) {
+                float coefficient[SK_STRESS_NEIGHBOURS];
+                double given = 0.0;
+                row_of<A>(level, around, coefficient);
+                for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+                    int offset[3];
+                    sk_stress_offset(A, m, offset);
+                    const int component = sk_stress_component(A, m);
+                    const size_t place = place_at(around, offset);
+                    if (level.fixed[component][place])
+                        given += (double)coefficient[m] * (double)stress->fields.velocity[component][place];
+                }
+                right -= given;
+            }
+            const float start = stress->fields.velocity[A][here];
+            stress->right[A][here] = stress->r[A][here] = right;
+            stress->x[A][here] = heavy && start == start ? (double)start : 0.0;
+            stress->p[A][here] = stress->q[A][here] = 0.0;
+            level.x[A][here] = level.b[A][here] = level.rest[A][here] = 0.0f;
+        });
+        stress->source[here] = stress->gain[here] = 0.0f;
+    }
+}
+
+/* Faces without mass follow the stress of the faces beside them: start_massless in linalg/stress_dim.c. */
+static __global__ void __launch_bounds__(FACES) start_massless(sk_cuda_stress *stress, int k)
+{
+    SK_CUDA_WAIT();
+    const stress_level &level = stress->level[0];
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const int cell = cell_of_colour((int)threadIdx.x, k & 1);
+        const size_t here = (size_t)block * CELLS + (size_t)cell;
+        with_axis(k / 2, [&](auto axis) {
+            constexpr int A = decltype(axis)::value;
+            if (!is_unknown(level, here, A) || level.mass[A][here] > 0.0f)
+                return;
+            const cells_around around = around_cell(level, block, cell);
+            float coefficient[SK_STRESS_NEIGHBOURS];
+            const double diagonal = (double)row_of<A>(level, around, coefficient);
+            stress->x[A][here] =
+                (stress->right[A][here] - neighbour_sum<A, double>(around, coefficient, stress->x)) / diagonal;
+        });
+    }
+}
+
+/* --- Between passes, and out --- */
+
+/* The solution as the velocity of the faces. A pass that failed leaves the start. */
+static __global__ void __launch_bounds__(CELLS) store(sk_cuda_stress *stress)
+{
+    SK_CUDA_WAIT();
+    const stress_level &level = stress->level[0];
+    for (int block = (int)blockIdx.x; block < stress->count[0]; block += (int)gridDim.x) {
+        const size_t here = (size_t)block * CELLS + threadIdx.x;
+        const int any = block && level.any[block];
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            const int unknown = any && is_unknown(level, here, a);
+            stress->fields.solved[a][here] = (uint8_t)unknown;
+            stress->fields.carried[a][here] = 0;
+            if (unknown && !stress->failed)
+                stress->fields.velocity[a][here] = (float)stress->x[a][here];
+        }
+    }
+}
+
+/* The end of a pass: whether it failed, and what to remember of it. */
+static __global__ void end_pass(sk_cuda_stress *stress, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    stress->pass_visits[stress->pass] = stress->visits;
+    const int last = stress->pass + 1 == SK_VISCOUS_PASSES;
+    stress->failed |= !(stress->residual < INFINITY) || (!stress->converged && !last);
+    stress->pass++;
+    if (!last)
+        return;
+    data->results.viscosity.iterations = stress->most_iterations;
+    data->results.viscosity.converged = stress->converged && !stress->failed;
+    data->results.viscosity.residual = stress->residual;
+    data->results.viscosity.overflow = stress->overflow;
+    data->results.viscosity.unknowns = stress->unknowns[0];
+    data->results.viscosity.levels = stress->bottom + 1;
+    for (int n = 0; n < SK_VISCOUS_PASSES; n++)
+        data->results.viscosity.visits[n] = stress->pass_visits[n];
+    for (int n = 0; n < 4; n++)
+        data->results.viscosity.blocks[n] = stress->count[n];
+}
+
+/* Lowers the source by bulk viscosity times divergence. The gain is minus that. */
+static __global__ void __launch_bounds__(CELLS) lower_source(sk_cuda_stress *stress)
+{
+    SK_CUDA_WAIT();
+    const stress_level &level = stress->level[0];
+    for (int block = 1 + (int)blockIdx.x; block < stress->count[0]; block += (int)gridDim.x) {
+        const cells_around around = around_cell(level, block, (int)threadIdx.x);
+        const float bulk = level.bulk[around.here];
+        if (!(bulk > 0.0f))
+            continue;
+        float divergence = 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float *velocity = stress->fields.velocity[d];
+            divergence += velocity[place_beside(around, d, 1)] - velocity[around.here];
+        }
+        const float more = divergence == divergence ? -bulk * divergence : 0.0f;
+        stress->gain[around.here] = more;
+        stress->source[around.here] += more;
+    }
+}
+
+/* Takes what the sources of the cells beside them gained off the right side and the residual. */
+static __global__ void __launch_bounds__(CELLS) add_source(sk_cuda_stress *stress)
+{
+    SK_CUDA_WAIT();
+    const stress_level &level = stress->level[0];
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const cells_around around = around_cell(level, block, (int)threadIdx.x);
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            if (!is_unknown(level, around.here, a))
+                continue;
+            const float change = stress->gain[around.here] - stress->gain[place_beside(around, a, -1)];
+            stress->right[a][around.here] -= (double)change;
+            stress->r[a][around.here] -= (double)change;
+        }
+    }
+}
+
+/* --- Launches --- */
+
+/* The first level that is left to a cluster: it had few blocks in the last step. Before the first step it is told by
+ * its places, of which liquid fills a part. */
+enum { TAIL_MOST = 64, TAIL_DEPTHS = 4 };
+static int tail_of_stress(const sk_cuda *cuda)
+{
+    const sk_cuda_stress *shadow = cuda->stress_shadow;
+    int depth = 1;
+    while (depth < shadow->level_count && depth < TAIL_DEPTHS) {
+        const int last = cuda->results->viscosity.blocks[depth];
+        if ((last ? last : shadow->level[depth].places / 4) <= TAIL_MOST)
+            break;
+        depth++;
+    }
+    return depth;
+}
+
+static void launch_sweep(sk_cuda *cuda, int depth, int backward, int role)
+{
+    const stress_level level = cuda->stress_shadow->level[depth];
+    const int wide = width_of_level(cuda, &level, depth);
+    for (int n = 0; n < SK_STRESS_COLOURS; n++)
+        SK_LAUNCH_SIMPLE(cuda, smooth_colour, wide, FACES, cuda->stress, level, depth,
+                         backward ? SK_STRESS_COLOURS - 1 - n : n, role);
+}
+
+/* A cycle from a level on. Sweeps of a soft coarsest level are forward, backward, forward, backward. */
+static void launch_cycle(sk_cuda *cuda, int depth, int tail)
+{
+    if (depth >= tail) {
+        if (depth < cuda->stress_shadow->level_count)
+            SK_LAUNCH(cuda, cycle_tail, CLUSTER, CLUSTER_THREADS, cuda->stress, depth);
+        return;
+    }
+    const stress_level level = cuda->stress_shadow->level[depth];
+    const int wide = width_of_level(cuda, &level, depth);
+    SK_LAUNCH(cuda, solve_bottom, CLUSTER, CLUSTER_THREADS, cuda->stress, depth);
+    launch_sweep(cuda, depth, 0, SWEEP_ALWAYS);
+    if (depth) {
+        launch_sweep(cuda, depth, 1, SWEEP_SOFT);
+        launch_sweep(cuda, depth, 0, SWEEP_MOST);
+    }
+    launch_sweep(cuda, depth, 0, SWEEP_INNER);
+    if (depth + 1 < cuda->stress_shadow->level_count) {
+        const stress_level next = cuda->stress_shadow->level[depth + 1];
+        SK_LAUNCH_SIMPLE(cuda, find_residual, wide, CELLS, cuda->stress, level, depth);
+        SK_LAUNCH_SIMPLE(cuda, restrict_residual, width_of_level(cuda, &next, depth + 1), CELLS, cuda->stress, level,
+                         next, depth);
+        launch_cycle(cuda, depth + 1, tail);
+        SK_LAUNCH_SIMPLE(cuda, add_correction, wide, CELLS, cuda->stress, level, next, depth);
+    }
+    for (int n = 1; n < SK_STRESS_SMOOTHINGS + (depth ? SK_STRESS_MORE : 0); n++)
+        launch_sweep(cuda, depth, 1, SWEEP_INNER);
+    launch_sweep(cuda, depth, 1, SWEEP_ALWAYS);
+}
+
+static int width_of_grid(const sk_cuda *cuda)
+{
+    return width_of_level(cuda, &cuda->stress_shadow->level[0], 0);
+}
+
+static void launch_iteration(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const int wide = width_of_grid(cuda);
+    (void)host;
+    launch_cycle(cuda, 0, tail_of_stress(cuda));
+    SK_LAUNCH(cuda, take_products, wide, CELLS, step, cuda->stress);
+    SK_LAUNCH_SIMPLE(cuda, turn, wide, CELLS, cuda->stress);
+    SK_LAUNCH(cuda, multiply, wide, CELLS, cuda->stress, 0);
+    SK_LAUNCH(cuda, advance_stress, wide, CELLS, step, cuda->stress, cuda->condition, 0);
+}
+
+/* Does the loop have anything to do? */
+static __global__ void look_at_stress(sk_cuda_stress *stress, sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    (void)stress;
+    SK_CUDA_SET_CONDITION(handle, !stress->done);
+}
+
+static void launch_rest_of_pass(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
+    SK_LAUNCH_SIMPLE(cuda, look_at_stress, 1, 1, cuda->stress, handle);
+    sk_cuda_repeat(cuda, host, launch_iteration, &cuda->stress->done);
+    SK_LAUNCH_SIMPLE(cuda, end_pass, 1, 1, cuda->stress, cuda->data);
+}
+
+void SK_DIM(sk_cuda_start_stress)(sk_cuda *cuda)
+{
+    const sk_step *step = &cuda->device->step;
+    const int wide = width_of_grid(cuda);
+    SK_LAUNCH_SIMPLE(cuda, load, wide, CELLS, step, cuda->stress);
+    for (int sweep = 0; sweep < SK_STRESS_MASSLESS_SWEEPS; sweep++)
+        for (int n = 0; n < SK_STRESS_COLOURS; n++)
+            SK_LAUNCH_SIMPLE(cuda, start_massless, wide, FACES, cuda->stress,
+                             sweep % 2 ? SK_STRESS_COLOURS - 1 - n : n);
+    SK_LAUNCH(cuda, multiply, wide, CELLS, cuda->stress, 1);
+    SK_LAUNCH(cuda, measure_right_side, wide, CELLS, cuda->stress, SK_VISCOUS_TOLERANCE);
+    SK_LAUNCH(cuda, advance_stress, wide, CELLS, step, cuda->stress, 0, 1);
+}
+
+void SK_DIM(sk_cuda_next_stress)(sk_cuda *cuda, const sk_step *host)
+{
+    const int wide = width_of_grid(cuda);
+    launch_rest_of_pass(cuda, host);
+    SK_LAUNCH_SIMPLE(cuda, store, wide, CELLS, cuda->stress);
+    SK_LAUNCH_SIMPLE(cuda, lower_source, wide, CELLS, cuda->stress);
+    SK_LAUNCH_SIMPLE(cuda, add_source, wide, CELLS, cuda->stress);
+    SK_LAUNCH(cuda, measure_right_side, wide, CELLS, cuda->stress, SK_VISCOUS_TOLERANCE);
+    SK_LAUNCH(cuda, advance_stress, wide, CELLS, &cuda->device->step, cuda->stress, 0, 1);
+}
+
+void SK_DIM(sk_cuda_end_stress)(sk_cuda *cuda, const sk_step *host)
+{
+    launch_rest_of_pass(cuda, host);
+    SK_DIM(sk_cuda_launch_momenta)(cuda);
+    SK_LAUNCH_SIMPLE(cuda, store, width_of_grid(cuda), CELLS, cuda->stress);
+}
+
+selkie_code SK_DIM(sk_cuda_iterate_stress)(sk_step *step, int kind, selkie_error *error)
+{
+    /* One graph for each first level of the cluster. */
+    static const char *const names[1 + TAIL_DEPTHS] = {"", "viscosity_iteration_1", "viscosity_iteration_2",
+                                                       "viscosity_iteration_3", "viscosity_iteration_4"};
+    const int *before = step->cuda->last[kind].iterations;
+    const int visits = before[0] > before[1] ? before[0] : before[1];
+    for (int n = 0; n < visits; n++) {
+        step->cuda->condition = 0;
+        SK_TRY(sk_cuda_run(step, names[tail_of_stress(step->cuda)], launch_iteration, error));
+    }
+    return SELKIE_OK;
+}

@@ -1,0 +1,130 @@
+/* Viscosity on the GPU against the CPU: as many iterations, and paths apart by what the tolerance of the solves allows.
+ * Skipped with a word where there is no device. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <selkie/selkie.h>
+#include "cuda_cases.h"
+
+/* A column at a wall, and a drop that flies and turns: nothing holds it. */
+typedef struct viscous_case {
+    int dimension, steps;
+    double viscosity[2]; /* m2/s  of the column and of the drop */
+    double density[2];   /* kg/m3 */
+    selkie_wall wall;
+    double friction;
+} viscous_case;
+
+typedef struct viscous_scene {
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_material_def materials[2];
+} viscous_scene;
+
+static void set_viscous_scene(viscous_scene *s, const viscous_case *of)
+{
+    set_scene(&s->scene, s->liquids, of->dimension, SELKIE_VOLUME_NONE);
+    s->scene.domain.cell_size = of->dimension == 3 ? 1.0 / 24 : 1.0 / 40;
+    for (int side = 0; side < 2 * of->dimension; side++) {
+        s->scene.domain.walls[side] = of->wall;
+        s->scene.domain.liquid_friction[side] = of->friction;
+    }
+    selkie_shape_defaults(&s->liquids[1].shape, SELKIE_SHAPE_SPHERE);
+    const double centre[3] = {0.7, 0.9, of->dimension == 3 ? 0.4 : 0.0};
+    for (int d = 0; d < 3; d++)
+        s->liquids[1].shape.center[d] = centre[d];
+    s->liquids[1].shape.radius = 0.17;
+    s->liquids[1].velocity[0] = -0.5;
+    s->liquids[1].angular_velocity[2] = 6.0;
+    for (int m = 0; m < 2; m++) {
+        selkie_material_defaults(&s->materials[m]);
+        s->materials[m].name = m ? "drop" : "column";
+        s->materials[m].viscosity = of->viscosity[m];
+        s->materials[m].density = of->density[m];
+        s->liquids[m].material = s->materials[m].name;
+    }
+    s->scene.materials = s->materials;
+    s->scene.material_count = 2;
+}
+
+static void compare_viscous_steps(const viscous_case *of)
+{
+    if (!device_is_fast(of->dimension))
+        skip();
+    viscous_scene s;
+    set_viscous_scene(&s, of);
+    selkie_world *plain = make_world(&s.scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&s.scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < of->steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const double apart = difference(plain, cuda);
+        print_message("step %d: %g m apart; viscosity %d and %d iterations; pressure %d and %d\n", n + 1, apart,
+                      plain->step.viscous_iterations, cuda->step.viscous_iterations, plain->step.pressure.iterations,
+                      cuda->step.pressure.iterations);
+        assert_true(plain->step.viscous_iterations > 0);
+        assert_true(abs(plain->step.viscous_iterations - cuda->step.viscous_iterations) <= 1);
+        assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
+        assert_true(apart < 2e-3 * s.scene.domain.cell_size);
+    }
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-3 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+#define VISCOUS_TEST(name, ...)                                                                                        \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        const viscous_case of = {__VA_ARGS__};                                                                         \
+        (void)state;                                                                                                   \
+        compare_viscous_steps(&of);                                                                                    \
+    }
+
+/* Levels down to a direct solve; sweeps alone; levels that end where sweeps do. */
+VISCOUS_TEST(test_stiff_2d, 2, 6, {10.0, 10.0}, {1000.0, 1000.0}, SELKIE_WALL_FREE_SLIP, 0.0)
+VISCOUS_TEST(test_soft_2d, 2, 6, {0.05, 0.05}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
+VISCOUS_TEST(test_levels_2d, 2, 6, {1.0, 1.0}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
+VISCOUS_TEST(test_two_2d, 2, 6, {0.1, 5.0}, {1000.0, 800.0}, SELKIE_WALL_NO_SLIP, 0.0)
+VISCOUS_TEST(test_friction_2d, 2, 4, {0.5, 0.5}, {1000.0, 1000.0}, SELKIE_WALL_FREE_SLIP, 0.4)
+VISCOUS_TEST(test_stiff_3d, 3, 5, {10.0, 10.0}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
+VISCOUS_TEST(test_soft_3d, 3, 5, {0.02, 0.02}, {1000.0, 1000.0}, SELKIE_WALL_FREE_SLIP, 0.0)
+VISCOUS_TEST(test_two_3d, 3, 5, {0.1, 3.0}, {1000.0, 900.0}, SELKIE_WALL_NO_SLIP, 0.0)
+
+/* Two runs on one device have the same bits. */
+static void test_same_bits(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    const viscous_case of = {2, 0, {1.0, 3.0}, {1000.0, 900.0}, SELKIE_WALL_NO_SLIP, 0.0};
+    viscous_scene s;
+    set_viscous_scene(&s, &of);
+    selkie_world *first = make_world(&s.scene, SELKIE_BACKEND_CUDA),
+                 *second = make_world(&s.scene, SELKIE_BACKEND_CUDA);
+    take_steps(first, 5);
+    take_steps(second, 5);
+    assert_true(difference(first, second) == 0.0);
+    assert_memory_equal(first->step.particles.records, second->step.particles.records,
+                        (size_t)first->step.particles.count * sizeof *first->step.particles.records);
+    selkie_world_destroy(first);
+    selkie_world_destroy(second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stiff_2d), cmocka_unit_test(test_soft_2d),     cmocka_unit_test(test_levels_2d),
+        cmocka_unit_test(test_two_2d),   cmocka_unit_test(test_friction_2d), cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_stiff_3d), cmocka_unit_test(test_soft_3d),     cmocka_unit_test(test_two_3d),
+    };
+    if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
