@@ -110,18 +110,51 @@ SK_DEVICE bool sweep_counts(const sk_cuda_stress *stress, int depth, int role)
                                  : inner || soft;
 }
 
-/* Gauss-Seidel in the faces of colour k. */
-static __global__ void __launch_bounds__(FACES)
+/* The row of a face: no launch of an iteration changes it. */
+typedef struct face_row {
+    cells_around around;
+    float coefficient[SK_STRESS_NEIGHBOURS], inverse;
+    int unknown;
+} face_row;
+
+template <int A> SK_DEVICE void load_row(const stress_level &level, int block, int cell, face_row *row)
+{
+    row->unknown = level.any[block] && is_unknown(level, (size_t)block * CELLS + (size_t)cell, A);
+    if (!row->unknown)
+        return;
+    row->around = around_cell(level, block, cell);
+    row->inverse = 1.0f / row_of<A>(level, row->around, row->coefficient);
+}
+
+/* Gauss-Seidel in the faces of colour k. The first row is loaded before the launch before this one is done. */
+static __global__ void __launch_bounds__(FACES, 3)
     smooth_colour(sk_cuda_stress *stress, const __grid_constant__ stress_level level, int depth, int k, int role)
 {
-    SK_CUDA_WAIT();
-    if (stress->done || !sweep_counts(stress, depth, role))
+    SK_CUDA_LET_NEXT_START();
+    const int count = sweep_counts(stress, depth, role) ? stress->count[depth] : 0;
+    const int cell = cell_of_colour((int)threadIdx.x, k & 1);
+    if (1 + (int)blockIdx.x >= count && blockIdx.x > 0)
         return;
-    EACH_STRESS_BLOCK(block, stress, level, depth)
-    {
-        const int cell = cell_of_colour((int)threadIdx.x, k & 1);
-        with_axis(k / 2, [&](auto axis) { smooth_face<decltype(axis)::value>(level, block, cell); });
-    }
+    with_axis(k / 2, [&](auto axis) {
+        constexpr int A = decltype(axis)::value;
+        int block = 1 + (int)blockIdx.x;
+        face_row row;
+        if (block < count)
+            load_row<A>(level, block, cell, &row);
+        SK_CUDA_WAIT();
+        if (stress->done)
+            return;
+        while (block < count) {
+            if (row.unknown) {
+                const size_t here = row.around.here;
+                const float sum = neighbour_sum<A, float>(row.around, row.coefficient, level.x);
+                level.x[A][here] = row.inverse * (level.b[A][here] - sum);
+            }
+            block += (int)gridDim.x;
+            if (block < count)
+                load_row<A>(level, block, cell, &row);
+        }
+    });
 }
 
 static __global__ void __launch_bounds__(CELLS)
@@ -616,7 +649,7 @@ static __global__ void __launch_bounds__(CELLS) add_source(sk_cuda_stress *stres
 
 /* The first level that is left to a cluster: it had few blocks in the last step. Before the first step it is told by
  * its places, of which liquid fills a part. */
-enum { TAIL_MOST = 64, TAIL_DEPTHS = 4 };
+enum { TAIL_MOST = 16, TAIL_DEPTHS = 4 };
 static int tail_of_stress(const sk_cuda *cuda)
 {
     const sk_cuda_stress *shadow = cuda->stress_shadow;
