@@ -142,6 +142,7 @@ typedef struct sk_cuda_results {
     struct {
         int rows;    /* of the neighbour lists */
         int fullest; /* particles of a cell with too many; 0 = none */
+        int crowded; /* a particle touches too many parts of the walls */
         double pairs, compression, compression_max, boundaries;
         int iterations, diverged;
         double error, largest;                      /* of the solve: sk_sph_progress */

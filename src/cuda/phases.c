@@ -51,6 +51,7 @@ static const struct {
     {"sph", "friction", {sk_cuda_sph_friction_2d, sk_cuda_sph_friction_3d}},
     {"sph", "correct", {sk_cuda_sph_correct_2d, sk_cuda_sph_correct_3d}},
     {"sph", "pressure", {sk_cuda_sph_pressure_2d, sk_cuda_sph_pressure_3d}},
+    {"sph", "wall_friction", {sk_cuda_sph_wall_friction_2d, sk_cuda_sph_wall_friction_3d}},
     {"sph", "integrate", {sk_cuda_sph_integrate_2d, sk_cuda_sph_integrate_3d}},
     {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},
 };
@@ -112,15 +113,9 @@ static const char *missing_in_sph(const selkie_scene *scene)
     for (int p = 0; p < scene->probe_count; p++)
         if (scene->probes[p].kind == SELKIE_PROBE_FORCE || scene->probes[p].kind == SELKIE_PROBE_TORQUE)
             return "probes of forces in SPH";
-    int rubs = 0;
-    for (int side = 0; side < 2 * scene->domain.dimension; side++)
-        rubs |= scene->domain.liquid_friction[side] > 0.0;
-    for (int o = 0; o < scene->obstacle_count; o++)
-        rubs |= scene->obstacles[o].liquid_friction > 0.0;
-    return rubs                                    ? "friction of walls in SPH"
-           : sk_scene_surface_tension(scene) > 0.0 ? "surface tension in N/m"
-           : scene->object_count                   ? "liquid boundaries"
-                                                   : NULL;
+    return sk_scene_surface_tension(scene) > 0.0 ? "surface tension in N/m"
+           : scene->object_count                 ? "liquid boundaries"
+                                                 : NULL;
 }
 
 /* The part of a scene that the GPU cannot run yet; NULL = none. */

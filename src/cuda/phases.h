@@ -47,6 +47,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_sph_friction_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_correct_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_sph_pressure_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_sph_wall_friction_##dim(sk_step *step, selkie_error *error);                                   \
     selkie_code sk_cuda_sph_integrate_##dim(sk_step *step, selkie_error *error);                                       \
     /* Memory of SPH, more of it for more particles than before, and its constants of the step. */                     \
     struct sk_cuda_sent;                                                                                               \

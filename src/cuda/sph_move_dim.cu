@@ -85,6 +85,8 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
         return SELKIE_OK;
     report->iterations = step->pressure.iterations = results->sph.iterations;
     report->predicted_error = step->pressure.residual = results->sph.error;
+    if (results->sph.crowded)
+        return sk_sph_crowded(step, error);
     report->largest_eigenvalue = results->sph.largest;
     return results->sph.diverged ? sk_sph_diverged(step, results->sph.iterations, error) : SELKIE_OK;
 }

@@ -67,6 +67,7 @@ SK_KERNEL void set_gradient(const plain_list *list, uint32_t k, float gradient[3
         list->deep[(size_t)k * GROUP] = half[2];
 }
 
+#include "methods/sph/contact_plain.h"
 #include "methods/sph/correction_plain.h"
 #include "methods/sph/forces_plain.h"
 #include "methods/sph/integrate_plain.h"

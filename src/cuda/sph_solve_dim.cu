@@ -415,3 +415,56 @@ selkie_code SK_DIM(sk_cuda_sph_pressure)(sk_step *step, selkie_error *error)
         return SELKIE_OK;
     return sk_cuda_run(step, "sph_pressure", launch_pressure, error);
 }
+
+/* --- Friction of walls --- */
+
+/* Coulomb's friction of the walls that a particle touches, one after the other. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS) rub_on_walls(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_sph *sph = step->sph;
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        sk_particle particle = load_particle(&step->particles.records[i]);
+        int at[3], rubbed = 0;
+        const sk_plain_cell cell = cell_of_particle(&step->grid, data, &frame, particle.position, at);
+        near_walls walls;
+        walls.side_count = find_wanted_sides(step, cell.slot, walls.sides);
+        walls.range_count = 0;
+        if (sph->boundary.count)
+            find_points_near_cell(step, cell.slot, cell.local, &walls);
+        if (!(walls.side_count || walls.range_count) || particle.flags & SK_PARTICLE_BOUNDARY)
+            continue;
+        contact_list list;
+        list.particle = (uint32_t)i;
+        list.count = list.overflow = 0;
+        find_contacts_of(sph, &walls, particle.position, &list);
+        if (list.overflow)
+            data->results.sph.crowded = 1;
+        for (int c = 0; c < list.count; c++) {
+            float after[3] = {0.0f, 0.0f, 0.0f};
+            if (!sph->boundary.bodies[list.found[c].part].rubs ||
+                !rub_contact(step, &list.found[c], particle.velocity, after))
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                particle.velocity[d] = after[d];
+            rubbed = 1;
+        }
+        if (rubbed)
+            store_particle(&step->particles.records[i], particle);
+    }
+}
+
+static void launch_wall_friction(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(cuda, rub_on_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_sph_wall_friction)(sk_step *step, selkie_error *error)
+{
+    if (!(step->dt > 0.0) || !sk_step_has_pressure(step))
+        return SELKIE_OK;
+    return sk_cuda_run(step, "sph_wall_friction", launch_wall_friction, error);
+}

@@ -224,6 +224,32 @@ static void test_implicit_viscosity(void **state)
     viscous(0.2, 1e-4);
 }
 
+/* Coulomb's friction of the floor and of a moving obstacle. */
+static void test_wall_friction(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_obstacle_def obstacle;
+    set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.center[0] = 0.7;
+    obstacle.shape.center[1] = 0.2;
+    obstacle.shape.radius = 0.13;
+    obstacle.velocity[0] = -1.0;
+    obstacle.liquid_friction = 0.5;
+    scene.obstacles = &obstacle;
+    scene.obstacle_count = 1;
+    scene.domain.liquid_friction[2] = 0.3;
+    scene.time.step = 1e-3;
+    const double rubbed = run_both(&scene, 25);
+    if (!(rubbed < 1e-4 * scene.domain.cell_size)) /* the host has fused multiply-add */
+        fail_msg("%g m apart", rubbed);
+}
+
 /* A stream into a nearly empty domain, a source that keeps its shape filled, and two drains: as many particles as on
  * the CPU. There is room for few of them at the start, so that the arrays grow. */
 static void test_sources(void **state)
@@ -289,12 +315,12 @@ static void test_refused(void **state)
     selkie_world *world;
     selkie_error error = {0};
     set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
-    scene.domain.liquid_friction[2] = 0.1;
+    scene.surface_tension = 0.07;
     selkie_world_options_defaults(&options);
     options.with_backend = 1;
     options.backend = SELKIE_BACKEND_CUDA;
     assert_int_equal(selkie_world_create(&scene, &options, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "friction of walls in SPH"));
+    assert_non_null(strstr(error.message, "surface tension in N/m"));
 }
 
 int main(void)
@@ -311,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_implicit_viscosity),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_wall_friction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

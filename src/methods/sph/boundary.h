@@ -67,6 +67,8 @@ typedef struct sk_sph_contact {
 /* Finds the contacts of parts with forces and adds to the diagonal. */
 selkie_code sk_sph_coupling_begin_2d(sk_step *step, selkie_error *error);
 selkie_code sk_sph_coupling_begin_3d(sk_step *step, selkie_error *error);
+/* A particle touches too many parts of the walls. */
+selkie_code sk_sph_crowded(const sk_step *step, selkie_error *error);
 /* body_term = m B M^-1 B^T q. Serial. */
 void sk_sph_coupling_apply(sk_step *step, const float *q);
 /* Adds the forces of q to the parts. */

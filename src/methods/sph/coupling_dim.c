@@ -3,130 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "methods/sph/near_walls.h"
-#include "methods/sph/sph_pair_kernels.h"
-
-enum { MOST_PARTS = 16 }; /* parts in contact with one particle */
+#include "methods/sph/contact_plain.h"
 
 typedef struct finder {
     const sk_step *step;
-    const sk_sph_boundary *boundary;
     int overflow;
 } finder;
-
-typedef struct contact_list { /* of one particle */
-    uint32_t particle;
-    int count;
-    sk_sph_contact found[MOST_PARTS];
-} contact_list;
-
-/* A sample of a part's surface beside a particle. */
-typedef struct touched_sample {
-    uint32_t part;
-    const float *gradient, *point; /* [3] */
-    const float *velocity;         /* [3] m/s; NULL = at rest */
-    float friction;
-} touched_sample;
-
-/* Adds the gradient of a sample of a part's surface. */
-static void add_contact(finder *f, contact_list *list, const touched_sample *sample)
-{
-    const uint32_t part = sample->part;
-    const float *g = sample->gradient, *point = sample->point;
-    const sk_sph_body *body = &f->boundary->bodies[part];
-    int k = 0;
-    while (k < list->count && list->found[k].part != part)
-        k++;
-    if (k == MOST_PARTS) {
-        __atomic_store_n(&f->overflow, 1, __ATOMIC_RELAXED);
-        return;
-    }
-    sk_sph_contact *contact = &list->found[k];
-    if (k == list->count) {
-        memset(contact, 0, sizeof *contact);
-        contact->particle = list->particle;
-        contact->part = part;
-        list->count++;
-    }
-    float arm[3];
-    for (int d = 0; d < 3; d++) {
-        arm[d] = (float)(point[d] - body->center[d]);
-        contact->gradient[d] += g[d];
-    }
-    contact->gradient[3] += arm[1] * g[2] - arm[2] * g[1];
-    contact->gradient[4] += arm[2] * g[0] - arm[0] * g[2];
-    contact->gradient[5] += arm[0] * g[1] - arm[1] * g[0];
-
-    /* For friction. */
-    const float length = sqrtf(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
-    contact->length += length;
-    contact->friction += length * sample->friction;
-    for (int d = 0; sample->velocity && d < 3; d++)
-        contact->velocity[d] += length * sample->velocity[d];
-}
-
-/* Are the contacts of a part needed? */
-static int is_wanted(const sk_sph_body *body)
-{
-    return body->wants_force || body->rubs;
-}
-
-/* Finds the parts with forces within reach of a particle, and their gradients. */
-static void find_contacts_of(finder *f, const near_walls *walls, const float x[3], contact_list *list)
-{
-    const sk_sph *sph = f->step->sph;
-    const float inverse_reach = (float)(1.0 / sph->point.reach), reach2 = (float)(sph->point.reach * sph->point.reach);
-    const float steepness = (float)(sph->point.weight / sph->volume * sph->spacing / sph->point.reach);
-    const float *const own[3] = {sph->correction[0][list->particle], sph->correction[1][list->particle],
-                                 sph->correction[2][list->particle]};
-
-    /* Contacts with boundary particles. */
-    for (int r = 0; r < walls->range_count; r++)
-        for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
-            const sk_boundary_particle *wall = &f->boundary->particles[b];
-            float difference[3] = {0, 0, 0}, r2 = 0.0f;
-            const sk_sph_body *body = &f->boundary->bodies[wall->body];
-            if (!is_wanted(body))
-                continue;
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                difference[d] = x[d] - wall->position[d];
-                r2 += difference[d] * difference[d];
-            }
-            if (r2 >= reach2)
-                continue;
-
-            /* The corrected gradient of a particle within reach. */
-            float distance = sqrtf(r2), q = distance * inverse_reach;
-            float slope = sk_sph_point_slope(q) * steepness * wall->volume / (q > 1e-6f ? distance : 1e-6f);
-            const float gradient[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
-            float g[3];
-            SK_DIM(sk_sph_correct_gradient)(own, own, gradient, g);
-            add_contact(f, list, &(touched_sample){wall->body, g, wall->position, wall->velocity, body->friction});
-        }
-
-    /* Contacts with the flat sides of the domain, at the nearest point of each sheet. */
-    float along[6];
-    if (walls->side_count)
-        sk_sph_add_sides(sph, walls->side_count, walls->sides, x, along);
-    for (int s = 0; s < walls->side_count; s++) {
-        const sk_sph_side *side = walls->sides[s];
-        float g[3] = {0, 0, 0}, point[3] = {x[0], x[1], SELKIE_DIM == 3 ? x[2] : 0.0f};
-        if (along[s] == 0.0f || !is_wanted(&f->boundary->bodies[side->part]))
-            continue;
-        g[side->axis] = along[s];
-        point[side->axis] = side->sheet;
-        add_contact(f, list, &(touched_sample){side->part, g, point, NULL, side->friction});
-    }
-}
-
-/* Sides near a block, if any of them has forces. */
-static int wanted_sides(const finder *f, int block, const sk_sph_side *sides[6])
-{
-    int near = sk_sph_sides_near(f->step->sph, &f->step->grid, block, f->step->sph->sheet.reach, sides), wanted = 0;
-    for (int s = 0; s < near; s++)
-        wanted |= is_wanted(&f->boundary->bodies[sides[s]->part]);
-    return wanted ? near : 0; /* all of them, since they share edges */
-}
 
 /* Counts a block's contacts, or writes them if `to` is not NULL. */
 static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
@@ -135,16 +17,18 @@ static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     uint32_t total = 0;
     near_walls walls = {0};
-    walls.side_count = wanted_sides(f, block, walls.sides);
+    walls.side_count = find_wanted_sides(f->step, block, walls.sides);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (start[c] == start[c + 1])
             continue;
         find_points_near_cell(f->step, block, c, &walls);
         for (uint32_t i = start[c]; (walls.range_count || walls.side_count) && i < start[c + 1]; i++) {
             const sk_particle *particle = &f->step->particles.records[i];
-            contact_list list = {.particle = i, .count = 0};
+            contact_list list = {.particle = i, .count = 0, .overflow = 0};
             if (!(particle->flags & SK_PARTICLE_BOUNDARY))
-                find_contacts_of(f, &walls, particle->position, &list);
+                find_contacts_of(f->step->sph, &walls, particle->position, &list);
+            if (list.overflow)
+                __atomic_store_n(&f->overflow, 1, __ATOMIC_RELAXED);
             if (to)
                 memcpy(to + total, list.found, (size_t)list.count * sizeof *list.found);
             total += (uint32_t)list.count;
@@ -157,14 +41,14 @@ static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
 static int near_boundary(const finder *f, int block)
 {
     const sk_sph_side *sides[6];
-    return wanted_sides(f, block, sides) || points_near_block(f->step, block);
+    return find_wanted_sides(f->step, block, sides) || points_near_block(f->step, block);
 }
 
 static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_error *error)
 {
     sk_sph *sph = step->sph;
     const sk_grid *grid = &step->grid;
-    finder f = {.step = step, .boundary = &sph->boundary};
+    finder f = {.step = step, .overflow = 0};
     SK_TRY(sk_reserve(sph->memory, (void **)&walls->block_contacts, &walls->block_capacity,
                       (size_t)grid->particle_blocks + 2, sizeof *walls->block_contacts, "contacts with bodies", error));
 
@@ -192,9 +76,7 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
     }
 
     if (f.overflow)
-        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
-                       "bodies: more than %d of them within %g m: they are too small for these particles", MOST_PARTS,
-                       2 * sph->support);
+        return sk_sph_crowded(step, error);
     return SELKIE_OK;
 }
 
@@ -243,7 +125,7 @@ selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
     sph->contact_count = 0;
     sph->body_term = NULL;
     for (int b = 0; walls && b < sph->boundary.body_count; b++) {
-        wanted |= is_wanted(&sph->boundary.bodies[b]);
+        wanted |= is_wanted_part(&sph->boundary.bodies[b]);
         responds |= sph->boundary.bodies[b].responds;
         sph->boundary.bodies[b].trace = 0.0;
     }
@@ -261,6 +143,13 @@ selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
 }
 
 #if SELKIE_DIM == 3 /* the rest is the same in 2D and 3D */
+
+selkie_code sk_sph_crowded(const sk_step *step, selkie_error *error)
+{
+    return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
+                   "bodies: more than %d of them within %g m: they are too small for these particles",
+                   SK_SPH_MOST_PARTS, 2 * step->sph->support);
+}
 
 static void sum_contacts(const sk_sph *sph, const float *q)
 {

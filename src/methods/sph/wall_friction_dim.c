@@ -8,25 +8,15 @@
 #include <math.h>
 
 #include "base/dimension.h"
-#include "methods/rub_kernels.h"
-#include "methods/sph/boundary.h"
-#include "methods/sph/solve.h"
+#include "methods/sph/contact_plain.h"
 
 static void rub(sk_step *step, const sk_sph_contact *contact)
 {
     sk_particle *particle = &step->particles.records[contact->particle];
     sk_sph_body *body = &step->sph->boundary.bodies[contact->part];
-    const float q = step->sph->variable[SK_SPH_Y][contact->particle];
-    const float most = q * contact->friction / (float)step->dt;
-    if (!(most > 0.0f))
+    float after[3] = {0.0f, 0.0f, 0.0f};
+    if (!rub_contact(step, contact, particle->velocity, after))
         return;
-
-    /* The velocity over the wall, then without what friction takes. */
-    float relative[3] = {0.0f, 0.0f, 0.0f}, after[3] = {0.0f, 0.0f, 0.0f};
-    for (int d = 0; d < SELKIE_DIM; d++)
-        relative[d] = particle->velocity[d] - contact->velocity[d] / contact->length;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        after[d] = sk_rubbed_velocity(d, particle->velocity[d], relative, contact->gradient, most);
 
     /* The reaction. */
     double force[3] = {0, 0, 0}, arm[3] = {0, 0, 0};
