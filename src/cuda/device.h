@@ -160,7 +160,7 @@ typedef struct sk_cuda_results {
         int64_t free_cells;
     } bounded; /* of the last solve under bounds */
     struct {
-        int iterations, converged, overflow, levels, unknowns;
+        int iterations, converged, overflow, levels, unknowns, soft;
         int visits[2]; /* cycles of each pass */
         int blocks[4]; /* of the finest levels, the empty one included */
         double residual;

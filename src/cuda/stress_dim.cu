@@ -16,17 +16,6 @@ extern "C" {
 
 /* --- The cycle --- */
 
-template <int A> SK_DEVICE void smooth_face(const stress_level &level, int block, int cell)
-{
-    const size_t here = (size_t)block * CELLS + (size_t)cell;
-    if (!is_unknown(level, here, A))
-        return;
-    const cells_around around = around_cell(level, block, cell);
-    float coefficient[SK_STRESS_NEIGHBOURS];
-    const float inverse = 1.0f / row_of<A>(level, around, coefficient);
-    level.x[A][here] = inverse * (level.b[A][here] - neighbour_sum<A, float>(around, coefficient, level.x));
-}
-
 /* The residual after a forward sweep. It is 0 in the last colour, whose rows the sweep has just solved. */
 template <int A> SK_DEVICE void leave_face(const stress_level &level, int block, int cell)
 {
@@ -96,8 +85,8 @@ template <int A> SK_DEVICE void correct_face(const stress_level &fine, const str
 }
 
 /* Sweeps of a visit to a level, by where they count: on all levels that are not solved directly; only above the
- * coarsest one; only on a soft coarsest level below the finest; on both. */
-enum sweep_role { SWEEP_ALWAYS, SWEEP_INNER, SWEEP_SOFT, SWEEP_MOST };
+ * coarsest one; only on a soft coarsest level below the finest; on both; only on a soft finest level. */
+enum sweep_role { SWEEP_ALWAYS, SWEEP_INNER, SWEEP_SOFT, SWEEP_MOST, SWEEP_LONE };
 
 SK_DEVICE bool sweep_counts(const sk_cuda_stress *stress, int depth, int role)
 {
@@ -105,6 +94,7 @@ SK_DEVICE bool sweep_counts(const sk_cuda_stress *stress, int depth, int role)
         return false;
     const bool inner = depth < stress->bottom, soft = !inner && stress->sweeps == 2;
     return role == SWEEP_ALWAYS  ? inner || soft || stress->sweeps == 1
+           : role == SWEEP_LONE  ? stress->soft != 0
            : role == SWEEP_INNER ? inner
            : role == SWEEP_SOFT  ? soft
                                  : inner || soft;
@@ -126,6 +116,21 @@ template <int A> SK_DEVICE void load_row(const stress_level &level, int block, i
     row->inverse = 1.0f / row_of<A>(level, row->around, row->coefficient);
 }
 
+template <int A> SK_DEVICE void smooth_row(const stress_level &level, const face_row &row)
+{
+    const size_t here = row.around.here;
+    const float sum = neighbour_sum<A, float>(row.around, row.coefficient, level.x);
+    level.x[A][here] = row.inverse * (level.b[A][here] - sum);
+}
+
+template <int A> SK_DEVICE void smooth_face(const stress_level &level, int block, int cell)
+{
+    face_row row;
+    load_row<A>(level, block, cell, &row);
+    if (row.unknown)
+        smooth_row<A>(level, row);
+}
+
 /* Gauss-Seidel in the faces of colour k. The first row is loaded before the launch before this one is done. */
 static __global__ void __launch_bounds__(FACES, 3)
     smooth_colour(sk_cuda_stress *stress, const __grid_constant__ stress_level level, int depth, int k, int role)
@@ -145,11 +150,8 @@ static __global__ void __launch_bounds__(FACES, 3)
         if (stress->done)
             return;
         while (block < count) {
-            if (row.unknown) {
-                const size_t here = row.around.here;
-                const float sum = neighbour_sum<A, float>(row.around, row.coefficient, level.x);
-                level.x[A][here] = row.inverse * (level.b[A][here] - sum);
-            }
+            if (row.unknown)
+                smooth_row<A>(level, row);
             block += (int)gridDim.x;
             if (block < count)
                 load_row<A>(level, block, cell, &row);
@@ -294,6 +296,12 @@ static __global__ void SK_CLUSTER __launch_bounds__(CLUSTER_THREADS) cycle_tail(
 
 /* --- Decisions of the iteration --- */
 
+/* Has an iteration nothing to do? One without coarse levels leaves a system that needs them to the loop at the end. */
+SK_DEVICE bool is_over(const sk_cuda_stress *stress, int lone)
+{
+    return stress->done || (lone && !stress->soft);
+}
+
 /* Is a pass over? The rules of `iterate` in linalg/stress_dim.c. */
 SK_DEVICE void look_for_end(sk_cuda_stress *stress, int max_iterations)
 {
@@ -364,10 +372,10 @@ SK_DEVICE void keep_sums(sk_cuda_stress *stress, int block, double first, double
 }
 
 /* The products of the cycle's result with r and q. */
-static __global__ void __launch_bounds__(CELLS) take_products(const sk_step *step, sk_cuda_stress *stress)
+static __global__ void __launch_bounds__(CELLS) take_products(const sk_step *step, sk_cuda_stress *stress, int lone)
 {
     SK_CUDA_WAIT();
-    if (stress->done)
+    if (is_over(stress, lone))
         return;
     const stress_level &level = stress->level[0];
     EACH_STRESS_BLOCK(block, stress, level, 0)
@@ -386,10 +394,10 @@ static __global__ void __launch_bounds__(CELLS) take_products(const sk_step *ste
 }
 
 /* p = z + beta p. */
-static __global__ void __launch_bounds__(CELLS) turn(sk_cuda_stress *stress)
+static __global__ void __launch_bounds__(CELLS) turn(sk_cuda_stress *stress, int lone)
 {
     SK_CUDA_WAIT();
-    if (stress->done)
+    if (is_over(stress, lone))
         return;
     const stress_level &level = stress->level[0];
     const double scale = stress->scale, beta = stress->beta;
@@ -402,10 +410,10 @@ static __global__ void __launch_bounds__(CELLS) turn(sk_cuda_stress *stress)
 }
 
 /* q = A p, and the length of the step along p; or q = A x at the start. */
-static __global__ void __launch_bounds__(CELLS) multiply(sk_cuda_stress *stress, int of_start)
+static __global__ void __launch_bounds__(CELLS) multiply(sk_cuda_stress *stress, int of_start, int lone)
 {
     SK_CUDA_WAIT();
-    if (stress->done && !of_start)
+    if (is_over(stress, lone) && !of_start)
         return;
     const stress_level &level = stress->level[0];
     double *const *from = of_start ? stress->x : stress->p;
@@ -434,10 +442,10 @@ static __global__ void __launch_bounds__(CELLS) multiply(sk_cuda_stress *stress,
 /* x += alpha p, r -= alpha q, or at the start of a pass r -= q if it is the first. The level gets r over the size it
  * had before: in single precision neither large nor small values are lost. */
 static __global__ void __launch_bounds__(CELLS)
-    advance_stress(const sk_step *step, sk_cuda_stress *stress, sk_cuda_condition handle, int starts)
+    advance_stress(const sk_step *step, sk_cuda_stress *stress, sk_cuda_condition handle, int starts, int lone)
 {
     SK_CUDA_WAIT();
-    if (stress->done && !starts) {
+    if (is_over(stress, lone) && !starts) {
         if (blockIdx.x == 0 && threadIdx.x == 0)
             SK_CUDA_SET_CONDITION(handle, 0);
         return;
@@ -600,6 +608,7 @@ static __global__ void end_pass(sk_cuda_stress *stress, sk_cuda_data *data)
     data->results.viscosity.overflow = stress->overflow;
     data->results.viscosity.unknowns = stress->unknowns[0];
     data->results.viscosity.levels = stress->bottom + 1;
+    data->results.viscosity.soft = stress->soft;
     for (int n = 0; n < SK_VISCOUS_PASSES; n++)
         data->results.viscosity.visits[n] = stress->pass_visits[n];
     for (int n = 0; n < 4; n++)
@@ -707,16 +716,30 @@ static int width_of_grid(const sk_cuda *cuda)
     return width_of_level(cuda, &cuda->stress_shadow->level[0], 0);
 }
 
-static void launch_iteration(sk_cuda *cuda, const sk_step *host)
+static void launch_step(sk_cuda *cuda, int lone)
 {
     const sk_step *step = &cuda->device->step;
     const int wide = width_of_grid(cuda);
+    SK_LAUNCH(cuda, take_products, wide, CELLS, step, cuda->stress, lone);
+    SK_LAUNCH_SIMPLE(cuda, turn, wide, CELLS, cuda->stress, lone);
+    SK_LAUNCH(cuda, multiply, wide, CELLS, cuda->stress, 0, lone);
+    SK_LAUNCH(cuda, advance_stress, wide, CELLS, step, cuda->stress, cuda->condition, 0, lone);
+}
+
+static void launch_iteration(sk_cuda *cuda, const sk_step *host)
+{
     (void)host;
     launch_cycle(cuda, 0, tail_of_stress(cuda));
-    SK_LAUNCH(cuda, take_products, wide, CELLS, step, cuda->stress);
-    SK_LAUNCH_SIMPLE(cuda, turn, wide, CELLS, cuda->stress);
-    SK_LAUNCH(cuda, multiply, wide, CELLS, cuda->stress, 0);
-    SK_LAUNCH(cuda, advance_stress, wide, CELLS, step, cuda->stress, cuda->condition, 0);
+    launch_step(cuda, 0);
+}
+
+/* An iteration of soft liquid. */
+static void launch_lone_iteration(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_sweep(cuda, 0, 0, SWEEP_LONE);
+    launch_sweep(cuda, 0, 1, SWEEP_LONE);
+    launch_step(cuda, 1);
 }
 
 /* Does the loop have anything to do? */
@@ -744,9 +767,9 @@ void SK_DIM(sk_cuda_start_stress)(sk_cuda *cuda)
         for (int n = 0; n < SK_STRESS_COLOURS; n++)
             SK_LAUNCH_SIMPLE(cuda, start_massless, wide, FACES, cuda->stress,
                              sweep % 2 ? SK_STRESS_COLOURS - 1 - n : n);
-    SK_LAUNCH(cuda, multiply, wide, CELLS, cuda->stress, 1);
+    SK_LAUNCH(cuda, multiply, wide, CELLS, cuda->stress, 1, 0);
     SK_LAUNCH(cuda, measure_right_side, wide, CELLS, cuda->stress, SK_VISCOUS_TOLERANCE);
-    SK_LAUNCH(cuda, advance_stress, wide, CELLS, step, cuda->stress, 0, 1);
+    SK_LAUNCH(cuda, advance_stress, wide, CELLS, step, cuda->stress, 0, 1, 0);
 }
 
 void SK_DIM(sk_cuda_next_stress)(sk_cuda *cuda, const sk_step *host)
@@ -757,7 +780,7 @@ void SK_DIM(sk_cuda_next_stress)(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, lower_source, wide, CELLS, cuda->stress);
     SK_LAUNCH_SIMPLE(cuda, add_source, wide, CELLS, cuda->stress);
     SK_LAUNCH(cuda, measure_right_side, wide, CELLS, cuda->stress, SK_VISCOUS_TOLERANCE);
-    SK_LAUNCH(cuda, advance_stress, wide, CELLS, &cuda->device->step, cuda->stress, 0, 1);
+    SK_LAUNCH(cuda, advance_stress, wide, CELLS, &cuda->device->step, cuda->stress, 0, 1, 0);
 }
 
 void SK_DIM(sk_cuda_end_stress)(sk_cuda *cuda, const sk_step *host)
@@ -776,7 +799,9 @@ selkie_code SK_DIM(sk_cuda_iterate_stress)(sk_step *step, int kind, selkie_error
     const int visits = before[0] > before[1] ? before[0] : before[1];
     for (int n = 0; n < visits; n++) {
         step->cuda->condition = 0;
-        SK_TRY(sk_cuda_run(step, names[tail_of_stress(step->cuda)], launch_iteration, error));
+        SK_TRY(step->cuda->results->viscosity.soft
+                   ? sk_cuda_run(step, "viscosity_iteration", launch_lone_iteration, error)
+                   : sk_cuda_run(step, names[tail_of_stress(step->cuda)], launch_iteration, error));
     }
     return SELKIE_OK;
 }
