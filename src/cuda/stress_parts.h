@@ -43,7 +43,8 @@ typedef struct stress_level {
 typedef struct rigid_part {
     unsigned long long matrix[SK_STRESS_TRIANGLE], missing[SK_STRESS_MODES]; /* of two's complement */
     double motion[SK_STRESS_MODES];
-    int root; /* face */
+    int root;  /* face */
+    int speck; /* it has less than a cell of liquid */
 } rigid_part;
 
 struct sk_cuda_stress {

@@ -315,12 +315,16 @@ static __global__ void solve_parts(sk_cuda_stress *stress)
             matrix[n] = (double)(long long)part->matrix[n] * units.matrix;
         for (int n = 0; n < SK_STRESS_MODES; n++)
             part->motion[n] = (double)(long long)part->missing[n] * units.momenta;
+        double mass = 0.0;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            mass += matrix[d * (d + 3) / 2];
+        part->speck = mass < SELKIE_DIM;
         sk_stress_rigid_motion(matrix, 64.0 * units.matrix, part->motion);
     }
 }
 
-/* Adds the rigid motion of its part to each face. */
-static __global__ void __launch_bounds__(CELLS) move_parts(sk_cuda_stress *stress)
+/* Adds the rigid motion of its part to each face. Faces of specks take their target where there is one. */
+static __global__ void __launch_bounds__(CELLS) move_parts(const sk_step *step, sk_cuda_stress *stress)
 {
     SK_CUDA_WAIT();
     if (!stress->part_count)
@@ -334,6 +338,11 @@ static __global__ void __launch_bounds__(CELLS) move_parts(sk_cuda_stress *stres
         const int number = number_of_part(stress, (int)here * SELKIE_DIM + a);
         if (number <= 0)
             continue;
+        const float target = step->grid.fields[SK_FIELD_VELOCITY_X + a][here];
+        if (stress->parts[number - 1].speck && target == target) {
+            stress->x[a][here] = (double)target;
+            continue;
+        }
         double mode[SK_STRESS_MODES];
         modes_at(level, &stress->parts[number - 1], block, (int)threadIdx.x, a, mode);
         for (int i = 0; i < SK_STRESS_MODES; i++)
@@ -352,5 +361,5 @@ void SK_DIM(sk_cuda_launch_momenta)(sk_cuda *cuda)
     SK_LAUNCH_SIMPLE(cuda, number_parts, wide, CELLS, stress);
     SK_LAUNCH(cuda, sum_parts, wide, CELLS, step, stress);
     SK_LAUNCH_SIMPLE(cuda, solve_parts, SK_CUDA_WIDE, SK_CUDA_THREADS, stress);
-    SK_LAUNCH_SIMPLE(cuda, move_parts, wide, CELLS, stress);
+    SK_LAUNCH_SIMPLE(cuda, move_parts, wide, CELLS, step, stress);
 }

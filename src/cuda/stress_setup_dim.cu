@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(CELLS)
 {
     SK_CUDA_WAIT();
     __shared__ unsigned rows[3];
-    if (stress->unknowns[depth] <= SK_STRESS_FEW || (may_be_soft(stress, depth) && !stress->loose[depth]))
+    if (stress->unknowns[depth] <= SK_STRESS_FEW_UNKNOWNS || (may_be_soft(stress, depth) && !stress->loose[depth]))
         return;
     for (int block = 1 + (int)blockIdx.x; block < stress->count[depth]; block += (int)gridDim.x) {
         const size_t here = (size_t)block * CELLS + threadIdx.x;
@@ -280,7 +280,7 @@ static __global__ void choose_bottom(sk_cuda_stress *stress)
 {
     SK_CUDA_WAIT();
     int depth = 0, soft = 0;
-    while (depth + 1 < stress->level_count && stress->unknowns[depth] > SK_STRESS_FEW) {
+    while (depth + 1 < stress->level_count && stress->unknowns[depth] > SK_STRESS_FEW_UNKNOWNS) {
         const int next = stress->unknowns[depth + 1];
         soft = may_be_soft(stress, depth) && !stress->loose[depth];
         if (soft || next == 0 || next >= stress->unknowns[depth])
