@@ -328,6 +328,25 @@ static int stiffness_note(const selkie_scene *scene, int *index, char *buffer, s
     return 0;
 }
 
+/* Notes on keys of bodies of particles that a liquid has. */
+static int soft_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    selkie_material_def usual;
+    selkie_material_defaults(&usual);
+    for (int m = 0; m < scene->material_count; m++) {
+        const selkie_soft_def *soft = &scene->materials[m].soft, *none = &usual.soft;
+        const int given =
+            soft->mode != none->mode || soft->stiffness != none->stiffness || soft->deformation != none->deformation ||
+            soft->damping != none->damping || soft->yield != none->yield || soft->creep != none->creep ||
+            soft->max_flow != none->max_flow || soft->clusters != none->clusters || soft->scheme != none->scheme;
+        if (!given || scene->materials[m].kind != SELKIE_MATERIAL_LIQUID || (*index)-- != 0)
+            continue;
+        snprintf(buffer, size, "materials[%d].soft: has no effect on a liquid: kind \"soft\" makes bodies of it", m);
+        return 1;
+    }
+    return 0;
+}
+
 /* Notes on elastoplastic points. */
 static int points_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
@@ -465,9 +484,10 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         return 1;
     }
     if (friction_note(scene, &index, buffer, size) || points_note(scene, &index, buffer, size) ||
-        seam_note(scene, &index, buffer, size) || reduced_note(scene, &index, buffer, size) ||
-        picture_note(scene, &index, buffer, size) || splash_note(scene, &index, buffer, size) ||
-        projection_note(scene, &index, buffer, size) || tension_note(scene, &index, buffer, size))
+        soft_note(scene, &index, buffer, size) || seam_note(scene, &index, buffer, size) ||
+        reduced_note(scene, &index, buffer, size) || picture_note(scene, &index, buffer, size) ||
+        splash_note(scene, &index, buffer, size) || projection_note(scene, &index, buffer, size) ||
+        tension_note(scene, &index, buffer, size))
         return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];

@@ -266,6 +266,10 @@ static void keys_without_effect_are_noted(void **state)
     assert_string_equal(note, "materials[0].melting_point: has no effect: heat is not simulated");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
+    scene = parse(SCENE("{\"name\": \"w\", \"soft\": {\"stiffness\": 50}}", ""), NULL);
+    assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
+    assert_string_equal(note, "materials[0].soft: has no effect on a liquid: kind \"soft\" makes bodies of it");
+    selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"discretization\": \"sph\", \"transfer\": \"apic\", \"liquids\": [{" BOX "}]}", NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
     assert_string_equal(note, "transfer: has no effect with discretization sph");
