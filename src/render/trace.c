@@ -86,8 +86,16 @@ static void set_vertices(RTCGeometry geometry, float *const moved[2], float *poi
     rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, points, 0, 12, count);
 }
 
-static void add_water(sk_tracer *t)
+static selkie_code add_water(sk_tracer *t, selkie_error *error)
 {
+    t->water_normals = sk_allocate(NULL, (t->mesh.triangle_count + 1) * sizeof *t->water_normals);
+    if (!t->water_normals)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for normals",
+                       (double)t->mesh.triangle_count * sizeof *t->water_normals / 1048576.0);
+#pragma omp parallel for num_threads(t->threads) schedule(static)
+    for (size_t i = 0; i < t->mesh.triangle_count; ++i)
+        for (size_t c = 0; c < 3; ++c)
+            memcpy(t->water_normals[i] + 3 * c, t->mesh.normals + 3 * (size_t)t->mesh.triangles[3 * i + c], 12);
     RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
     set_vertices(geometry, t->moved, t->mesh.positions, t->mesh.vertex_count);
     rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, t->mesh.triangles, 0, 12,
@@ -96,6 +104,7 @@ static void add_water(sk_tracer *t)
     find_box(t->mesh.vertex_count, t->mesh.positions, t->water_box);
     for (int end = 0; end < 2 && t->moved[end]; ++end)
         grow_box(t->mesh.vertex_count, t->moved[end], t->water_box);
+    return SELKIE_OK;
 }
 
 typedef struct corner {
@@ -242,7 +251,7 @@ static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles
     if (moves && t->mesh.triangle_count)
         SK_TRY(move_water(t, shutter, error));
     if (t->mesh.triangle_count)
-        add_water(t);
+        SK_TRY(add_water(t, error));
     return embree_failed(t, error);
 }
 
@@ -257,6 +266,7 @@ static void tracer_free(sk_tracer *t)
     if (t->device)
         rtcReleaseDevice(t->device);
     sk_mesh_free(&t->mesh);
+    sk_release(NULL, t->water_normals);
     sk_release(NULL, t->solid_points);
     sk_release(NULL, t->solid_owner);
     for (int end = 0; end < 2; ++end) {

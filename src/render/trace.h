@@ -24,6 +24,7 @@ typedef struct sk_tracer {
     float cut_offset;      /* m */
     float water_box[2][3], solid_box[2][3]; /* m lower and upper corners */
     sk_mesh mesh;
+    float (*water_normals)[9]; /* at the corners of the liquid's triangles: a hit reads one place of memory, not four */
     size_t solid_triangles;
     float *solid_points;
     int *solid_owner;     /* of a triangle: index in the stage's solids; -1 - m = elastoplastic points of material m */

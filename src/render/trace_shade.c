@@ -137,11 +137,10 @@ sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float star
 static sk_hit water_hit(const sk_tracer *t, const struct RTCRayHit *ray, vec3 from, vec3 direction)
 {
     sk_hit hit = hit_from(ray, SK_HIT_WATER, from, direction);
-    const uint32_t *corner = t->mesh.triangles + 3 * (size_t)ray->hit.primID;
     float weight[3] = {1.0f - ray->hit.u - ray->hit.v, ray->hit.u, ray->hit.v};
     vec3 normal = v3(0, 0, 0);
     for (int c = 0; c < 3; ++c) {
-        const float *n = t->mesh.normals + 3 * (size_t)corner[c];
+        const float *n = t->water_normals[ray->hit.primID] + 3 * c;
         normal = v3_along(normal, weight[c], v3(n[0], n[1], n[2]));
     }
     hit.normal = v3_unit(normal);
