@@ -270,6 +270,11 @@ static int liquid_in_cut(const liquid_sampler *sampler, const span_view *view, c
         found[n] = liquid_at(sampler, point, view->liquids, view->liquid_count, view->has_solids);
         full += found[n] >= 0;
     }
+    /* In a whole sub-cell the particle keeps its place. One point may lie in the gap that particles keep from walls. */
+    if (full >= PROBES - 1)
+        liquid = liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids);
+    if (liquid >= 0)
+        return liquid;
     /* The liquids of the sub-cell share the thresholds in the order of the scene. */
     int above = (int)(threshold(sampler, index, s) * PROBES);
     if (above >= full)
@@ -282,9 +287,6 @@ static int liquid_in_cut(const liquid_sampler *sampler, const span_view *view, c
             liquid = view->liquids[c];
         above -= own;
     }
-    /* In a whole sub-cell the particle keeps its place, if that is in this liquid. */
-    if (full == PROBES && liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids) == liquid)
-        return liquid;
     first = (int)(sk_random_float(seed, place_index, 27) * PROBES);
     for (int n = 0; n < PROBES; n++)
         if (found[(n + first) % PROBES] == liquid) {
