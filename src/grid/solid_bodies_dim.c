@@ -132,12 +132,13 @@ static void sample_halves(const sk_obstacle *body, double h, const block_range *
 static void come_nearer(sk_solids *solids, const sk_obstacle *body, size_t at, float distance)
 {
     const int rough = body->surface == SELKIE_WALL_NO_SLIP;
+    const double half = 0.5 * solids->cell_size;
     if (!(distance < solids->distance[at]))
         return;
     solids->distance[at] = distance;
-    solids->no_slip[at] = (uint8_t)rough;
+    solids->no_slip[at] = (uint8_t)(rough && !(body->slip_length > 0.0));
     if (solids->has_grip)
-        solids->grip[at] = rough ? 1.0f : 0.0f;
+        solids->grip[at] = rough ? (float)(half / (half + body->slip_length)) : 0.0f;
     if (solids->has_friction)
         solids->friction[at] = 0.0f;
 }

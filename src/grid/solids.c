@@ -107,6 +107,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         solids->obstacle_count++;
         obstacle->def = &scene->obstacles[o];
         obstacle->surface = obstacle->def->surface;
+        obstacle->slip_length = obstacle->def->slip_length;
         obstacle->moves = sk_obstacle_moves(obstacle->def);
         obstacle->placed = obstacle->moves || obstacle->def->keyframe_count ? &obstacle->pose : NULL;
         solids->moving_count += obstacle->moves;
@@ -308,7 +309,7 @@ void sk_solids_step(sk_solids *solids, double start, double end)
     find_bins(solids);
 }
 
-void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows)
+void sk_solids_add_body(sk_solids *solids, sk_shape *shape, const selkie_body_def *def, const sk_pose *follows)
 {
     sk_obstacle *obstacle = &solids->obstacles[solids->obstacle_count++];
     memset(obstacle, 0, sizeof *obstacle);
@@ -317,7 +318,9 @@ void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface,
     solids->settled = 0;
     obstacle->is_thick = sk_shape_convex_width(shape) > 3.0 * solids->cell_size;
     obstacle->shape = shape;
-    obstacle->surface = surface;
+    obstacle->surface = def->surface;
+    obstacle->slip_length = def->slip_length;
+    solids->has_grip |= def->slip_length > 0.0;
     obstacle->follows = follows;
     obstacle->moves = 1;
     obstacle->placed = &obstacle->pose;

@@ -28,6 +28,7 @@ enum sk_barrier {
 typedef struct sk_obstacle {
     const selkie_obstacle_def *def; /* NULL for a rigid body */
     selkie_wall surface;
+    double slip_length; /* m  of a no-slip surface */
     sk_shape *shape;
     int moves;
     const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
@@ -131,7 +132,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
                            selkie_error *error);
 void sk_solids_free(sk_solids *solids);
 /* Adds a rigid body as the last obstacle. It takes the pose `follows`, which must outlive the solids. */
-void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows);
+void sk_solids_add_body(sk_solids *solids, sk_shape *shape, const selkie_body_def *def, const sk_pose *follows);
 /* Takes the present poses of the bodies as those at the end of the step. */
 void sk_solids_end_bodies(sk_solids *solids);
 /* A change of velocity of a body: of its centre of mass (m/s), and of its rotation (rad/s) about `centre` (m). */

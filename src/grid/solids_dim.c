@@ -202,13 +202,11 @@ static void compute_surface(sk_solids *solids, const block_work *work, int centr
 {
     const int nearest = work->which ? work->s.nearest[centre] : 0;
     const sk_obstacle *obstacle = nearest >= 0 && work->which ? &solids->obstacles[nearest] : NULL;
-    /* A rigid body has no definition of an obstacle: neither slip length nor friction. */
+    /* A rigid body has no definition of an obstacle, and no friction. */
     const selkie_obstacle_def *def = obstacle ? obstacle->def : NULL;
     const int side = nearest < 0 ? -1 - nearest : 0;
     const selkie_wall kind = obstacle ? obstacle->surface : solids->walls[side];
-    const double slip_length = def        ? def->slip_length
-                               : obstacle ? 0.0
-                                          : solids->slip_length[side],
+    const double slip_length = obstacle ? obstacle->slip_length : solids->slip_length[side],
                  friction = def        ? def->liquid_friction
                             : obstacle ? 0.0
                                        : solids->side_friction[side],

@@ -36,8 +36,10 @@ typedef struct sk_rigid_body {
     sk_pose pose;              /* now; in a shape's questions */
     double impulse[3];         /* N s   given by the liquid since the last step */
     double angular_impulse[3]; /* N m s about the centre of mass */
-    double added_mass;         /* kg    of liquid that impulses and contacts move along with it; gravity does not act */
-    double added_inertia;      /* kg m2 likewise, 2D */
+    double drag[3];         /* N s   of the viscous stress of a grid method before its pressure solve (sk_step_kick) */
+    double angular_drag[3]; /* N m s likewise */
+    double added_mass;      /* kg    of liquid that impulses and contacts move along with it; gravity does not act */
+    double added_inertia;   /* kg m2 likewise, 2D */
 } sk_rigid_body;
 
 typedef struct sk_rigid {

@@ -291,8 +291,8 @@ static void keys_without_effect_are_noted(void **state)
     selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"bodies\": [{\"liquid_friction\": 0.3, " BOX "}], \"liquids\": [{" BOX "}]}", NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
-    assert_string_equal(note, "bodies[0].liquid_friction: has no effect on bodies with discretization grid, which are "
-                              "free_slip");
+    assert_string_equal(note, "bodies[0].liquid_friction: has no effect on bodies with discretization grid; use "
+                              "no_slip and slip_length");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
 }

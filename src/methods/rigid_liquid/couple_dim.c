@@ -255,24 +255,38 @@ static void fill_faces(const sk_step *step, const sk_body_piece *piece)
                 }
 }
 
+/* What gravity and viscous drag change of a body's velocity before the pressure solve. */
+static void find_change(const sk_step *step, int body, double kick, sk_velocity_change *change)
+{
+    const double *drag = step->rigid->bodies[body].drag, *turning = step->rigid->bodies[body].angular_drag;
+    double inverse_mass[3], inverse_inertia[9];
+    sk_rigid_response(step->rigid, body, inverse_mass, inverse_inertia);
+    memset(change, 0, sizeof *change);
+    memcpy(change->centre, step->rigid->states[body].position, sizeof change->centre);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        change->velocity[d] = inverse_mass[d] > 0.0 ? kick * step->scene->gravity[d] + inverse_mass[d] * drag[d] : 0.0;
+    for (int d = 0; d < 3; d++)
+        for (int e = 0; e < 3; e++)
+            change->angular_velocity[d] += inverse_inertia[3 * d + e] * turning[e];
+}
+
 selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
 {
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
     const double kick = sk_step_kick(step);
 
-    /* Velocities before the solve: those of the last step, and gravity as for the liquid. */
+    /* Velocities before the solve: those of the last step, and gravity and viscous stress as for the liquid. */
     for (int b = 0; b < step->rigid->body_count; b++) {
         sk_velocity_change *change = &state->changes[b];
+        const sk_rigid_state *body = &step->rigid->states[b];
         find_response(step, b, state->response[b]);
-        memset(change, 0, sizeof *change);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            change->velocity[d] = state->response[b][d][d] > 0.0 ? kick * step->scene->gravity[d] : 0.0;
-        memcpy(change->centre, step->rigid->states[b].position, sizeof change->centre);
-        for (int k = 0; k < SK_BODY_MODES; k++)
+        find_change(step, b, kick, change);
+        for (int k = 0; k < SK_BODY_MODES; k++) {
+            const int axis = SELKIE_DIM == 3 ? k % 3 : 2;
             state->velocity[b][k] =
-                k < SELKIE_DIM
-                    ? step->rigid->states[b].velocity[k] + change->velocity[k]
-                    : step->rigid->states[b].angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2] * step->grid.cell_size;
+                k < SELKIE_DIM ? body->velocity[k] + change->velocity[k]
+                               : (body->angular_velocity[axis] + change->angular_velocity[axis]) * step->grid.cell_size;
+        }
     }
     SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes, step->threads);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
@@ -302,17 +316,30 @@ static void add_impulses(sk_step *step, const sk_poisson_modes *modes)
     }
 }
 
+/* Impulses of the viscous stress, likewise. */
+static void add_drag(const sk_step *step)
+{
+    for (int b = 0; b < step->rigid->body_count; b++) {
+        sk_rigid_body *body = &step->rigid->bodies[b];
+        for (int d = 0; d < 3; d++) {
+            body->impulse[d] += (1.0 + step->reflection) * body->drag[d];
+            body->angular_impulse[d] += (1.0 + step->reflection) * body->angular_drag[d];
+        }
+    }
+}
+
 selkie_code SK_DIM(sk_rigid_liquid_move)(sk_step *step, selkie_error *error)
 {
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
     if (sk_step_has_pressure(step))
         add_impulses(step, &state->modes);
+    add_drag(step);
     step->modes = NULL;
     for (int b = 0; b < step->rigid->body_count; b++) {
         const sk_rigid_state *body = &step->rigid->states[b];
         for (int d = 0; d < 3; d++) {
             state->changes[b].velocity[d] = -body->velocity[d] - state->changes[b].velocity[d];
-            state->changes[b].angular_velocity[d] = -body->angular_velocity[d];
+            state->changes[b].angular_velocity[d] = -body->angular_velocity[d] - state->changes[b].angular_velocity[d];
         }
     }
     SK_TRY(sk_rigid_step(step->rigid, step->time, step->dt, error));

@@ -20,7 +20,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     if (!state->response || !state->velocity || !state->changes)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %zu of them", count);
     for (int b = 0; b < step->rigid->body_count; b++)
-        sk_solids_add_body(&step->solids, step->rigid->bodies[b].shape, step->rigid->bodies[b].def->surface,
+        sk_solids_add_body(&step->solids, step->rigid->bodies[b].shape, step->rigid->bodies[b].def,
                            &step->rigid->bodies[b].pose);
     return SELKIE_OK;
 }

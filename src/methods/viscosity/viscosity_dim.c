@@ -19,6 +19,7 @@
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 #include "methods/viscosity/viscosity.h"
+#include "methods/viscosity/viscosity_bodies.h"
 #include "methods/viscosity/viscosity_plain.h"
 
 /* --- Shares of faces and edges --- */
@@ -323,9 +324,12 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 0; b < grid->block_count; b++)
         SK_DIM(sk_viscous_measure)(step, &f, b);
+    sk_viscous_bodies bodies;
+    SK_TRY(SK_DIM(sk_viscous_add_bodies)(step, &f, &bodies, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < grid->block_count; b++)
         weigh_block(step, &f, b);
+    SK_DIM(sk_viscous_join_bodies)(step, &f, &bodies);
 
     sk_stress_system system = {.block_count = grid->block_count,
                                .coordinates = (const int32_t(*)[4])grid->coordinates,
@@ -358,5 +362,6 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++)
         store_block(step, &f, b);
+    SK_DIM(sk_viscous_take_bodies)(step, &f, &bodies);
     return SELKIE_OK;
 }

@@ -1,0 +1,219 @@
+/* Rigid bodies with a no-slip surface in the viscous solve.
+ *
+ * The liquid drags a body along, and the body the liquid. A solve that takes the velocity of the body as given and
+ * hands it the stress afterwards is unstable for light bodies in thick liquid. So the body takes part: its faces are
+ * unknowns that carry its mass, and its cells and edges are so stiff that it stays rigid. What momentum its faces gain
+ * is the impulse of the liquid on it; the solve keeps the momentum of both together. The shear between body and liquid
+ * is that of any no-slip wall.
+ *
+ * Held axes and rotations count as free in the solve; the engine then leaves their impulses out. A body that is thinner
+ * than a cell has no face of its own and no drag.
+ */
+#include "methods/viscosity/viscosity_bodies.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "grid/plain.h"
+#include "linalg/stress.h"
+#include "linalg/stress_kernels.h"
+#include "methods/viscosity/viscosity.h"
+#include "rigid/rigid.h"
+
+/* Stiffness of bodies over that of the liquid, and its bounds (viscosity x time / cell size^2). With 1,000 a body
+ * shears by a thousandth of what the liquid beside it does; the solver takes jumps of 10,000 in its stride. */
+static const float body_stiffness = 1e3f, least_stiffness = 1e2f, most_stiffness = 1e5f;
+
+static int takes_part(const sk_rigid *rigid, int body)
+{
+    double inverse_mass[3], inverse_inertia[9];
+    int moves = 0;
+    if (rigid->bodies[body].def->surface != SELKIE_WALL_NO_SLIP)
+        return 0;
+    sk_rigid_response(rigid, body, inverse_mass, inverse_inertia);
+    for (int d = 0; d < 3; d++)
+        moves |= inverse_mass[d] > 0.0 || inverse_inertia[4 * d] > 0.0;
+    return moves;
+}
+
+/* The velocity of the body at a face; gravity acts on it as on the liquid. */
+static float velocity_at(const sk_step *step, int body, int d, const float arm[3])
+{
+    const sk_rigid_state *state = &step->rigid->states[body];
+    const double *w = state->angular_velocity;
+    const int e = (d + 1) % 3, g = (d + 2) % 3;
+    double inverse_mass[3], inverse_inertia[9];
+    sk_rigid_response(step->rigid, body, inverse_mass, inverse_inertia);
+    const double fall = inverse_mass[d] > 0.0 ? sk_step_kick(step) * step->scene->gravity[d] : 0.0;
+    return (float)(state->velocity[d] + fall + w[e] * (double)arm[g] - w[g] * (double)arm[e]);
+}
+
+/* The mass of the particles that reach a face, by the hats of the transfer. */
+static float liquid_at(const sk_step *step, sk_plain_cell cell, int d, const double x[3])
+{
+    const sk_grid *grid = &step->grid;
+    double sum = 0.0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        uint32_t first, last;
+        if (offset[d] > 0)
+            continue;
+        sk_plain_particles(grid, sk_plain_beside(grid, cell, offset), &first, &last);
+        for (uint32_t p = first; p < last; p++) {
+            double weight = 1.0;
+            for (int e = 0; e < SELKIE_DIM; e++)
+                weight *=
+                    fmax(1.0 - fabs((double)step->particles.records[p].position[e] - x[e]) / grid->cell_size, 0.0);
+            sum += weight;
+        }
+    }
+    return (float)(sum / step->particles_per_cell);
+}
+
+/* Lists the closed faces of a piece that lie in the body for the most part. `owner` names the body of each face. */
+static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_body_piece *piece,
+                         int32_t *owner[SELKIE_DIM], sk_viscous_body_face *to)
+{
+    const sk_grid *grid = &step->grid;
+    const double h = grid->cell_size, *centre = step->rigid->states[piece->body].position;
+    size_t count = 0;
+    for (int k = piece->low[2]; k < piece->high[2]; k++)
+        for (int j = piece->low[1]; j < piece->high[1]; j++)
+            for (int i = piece->low[0]; i < piece->high[0]; i++)
+                for (int d = 0; d < SELKIE_DIM; d++) {
+                    const int at[3] = {i, j, k};
+                    const sk_plain_cell cell = {piece->block, i + SK_BLOCK_N * (j + SK_BLOCK_N * k)};
+                    const size_t here = sk_plain_index(cell);
+                    const float share =
+                        step->solids.piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)cell.local];
+                    if (!(share > 0.5f) || owner[d][here])
+                        continue;
+                    f->closed[here] |= (uint8_t)(1 << d);
+                    f->filled[here] = 0;
+                    sk_viscous_body_face *face = &to[count++];
+                    *face = (sk_viscous_body_face){.place = here, .body = piece->body, .axis = d, .mass = share};
+                    owner[d][here] = piece->body + 1;
+                    double x[3] = {0.0, 0.0, 0.0};
+                    for (int e = 0; e < SELKIE_DIM; e++) {
+                        x[e] = grid->corner[e] + ((double)grid->coordinates[piece->block][e] * SK_BLOCK_N + at[e] +
+                                                  (e == d ? 0.0 : 0.5)) *
+                                                     h;
+                        face->arm[e] = (float)(x[e] - centre[e]);
+                    }
+                    face->velocity = velocity_at(step, piece->body, d, face->arm);
+                    face->before = grid->fields[SK_FIELD_VELOCITY_X + d][here];
+                    face->liquid = face->before == face->before ? liquid_at(step, cell, d, x) : 0.0f;
+                }
+    return count;
+}
+
+/* Shares the mass of each body among its faces across each axis, in the solve's unit, density x cell volume. */
+static selkie_code weigh(sk_step *step, const sk_viscous_bodies *bodies, selkie_error *error)
+{
+    const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
+    double(*sums)[3];
+    SK_TRY(sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof *sums, "viscosity", (void **)&sums, error));
+    memset(sums, 0, (size_t)step->rigid->body_count * sizeof *sums);
+    for (size_t n = 0; n < bodies->count; n++)
+        sums[bodies->faces[n].body][bodies->faces[n].axis] += (double)bodies->faces[n].mass;
+    for (size_t n = 0; n < bodies->count; n++) {
+        sk_viscous_body_face *face = &bodies->faces[n];
+        face->mass *= (float)(step->rigid->bodies[face->body].mass / (unit * sums[face->body][face->axis]));
+    }
+    return SELKIE_OK;
+}
+
+/* Are the faces around a cell (axes 0), or around its lower edge across two axes, all of one body? */
+static int is_inside(const sk_grid *grid, int32_t *const owner[SELKIE_DIM], sk_plain_cell cell, int a, int b)
+{
+    const int32_t body = owner[a][sk_plain_index(cell)];
+    if (a != b)
+        return body && owner[b][sk_plain_index(cell)] == body &&
+               owner[a][sk_plain_index(sk_plain_next(grid, cell, b, -1))] == body &&
+               owner[b][sk_plain_index(sk_plain_next(grid, cell, a, -1))] == body;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (!body || owner[d][sk_plain_index(cell)] != body ||
+            owner[d][sk_plain_index(sk_plain_next(grid, cell, d, 1))] != body)
+            return 0;
+    return 1;
+}
+
+static void stiffen(const sk_step *step, const sk_viscous_fields *f, int32_t *const owner[SELKIE_DIM],
+                    const sk_viscous_body_face *face)
+{
+    const sk_grid *grid = &step->grid;
+    const float stiffness = fminf(fmaxf(body_stiffness * f->strength, least_stiffness), most_stiffness);
+    const sk_plain_cell cell = {(int)(face->place / SK_BLOCK_CELLS), (int)(face->place % SK_BLOCK_CELLS)};
+    if (is_inside(grid, owner, cell, 0, 0)) {
+        f->normal[face->place] = stiffness;
+        f->bulk[face->place] = 0.0f;
+    }
+    for (int b = 0; b < SELKIE_DIM; b++)
+        if (b != face->axis && is_inside(grid, owner, cell, face->axis, b))
+            f->shear[sk_stress_edge(face->axis < b ? face->axis : b, face->axis < b ? b : face->axis)][face->place] =
+                stiffness;
+}
+
+selkie_code SK_DIM(sk_viscous_add_bodies)(sk_step *step, sk_viscous_fields *f, sk_viscous_bodies *bodies,
+                                          selkie_error *error)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t values = (size_t)step->grid.block_count * SK_BLOCK_CELLS;
+    const uint32_t pieces = solids->body_count ? solids->piece_first[step->grid.block_count] : 0;
+    int32_t *owner[SELKIE_DIM];
+    size_t room = 0;
+    *bodies = (sk_viscous_bodies){.count = 0};
+    for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
+        memset(step->rigid->bodies[b].drag, 0, sizeof step->rigid->bodies[b].drag),
+            memset(step->rigid->bodies[b].angular_drag, 0, sizeof step->rigid->bodies[b].angular_drag);
+    for (uint32_t n = 0; n < pieces; n++)
+        room += takes_part(step->rigid, solids->pieces[n].body) ? (size_t)SK_BLOCK_CELLS * SELKIE_DIM : 0;
+    if (!room)
+        return SELKIE_OK;
+
+    /* The faces, in the order of the blocks. */
+    SK_TRY(sk_step_scratch(step, room * sizeof *bodies->faces, "viscosity", (void **)&bodies->faces, error));
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        SK_TRY(sk_step_scratch(step, values * sizeof *owner[d], "viscosity", (void **)&owner[d], error));
+        memset(owner[d], 0, values * sizeof *owner[d]);
+    }
+    for (uint32_t n = 0; n < pieces; n++)
+        if (takes_part(step->rigid, solids->pieces[n].body))
+            bodies->count += list_piece(step, f, &solids->pieces[n], owner, bodies->faces + bodies->count);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        bodies->owner[d] = owner[d];
+    return weigh(step, bodies, error);
+}
+
+void SK_DIM(sk_viscous_join_bodies)(sk_step *step, const sk_viscous_fields *f, const sk_viscous_bodies *bodies)
+{
+    for (size_t n = 0; n < bodies->count; n++) {
+        const sk_viscous_body_face *face = &bodies->faces[n];
+        f->fixed[face->axis][face->place] = 0;
+        const float mass = face->mass + face->liquid,
+                    velocity = face->liquid > 0.0f ? (face->mass * face->velocity + face->liquid * face->before) / mass
+                                                   : face->velocity;
+        f->mass[face->axis][face->place] = mass;
+        f->velocity[face->axis][face->place] = velocity;
+        step->grid.fields[SK_FIELD_VELOCITY_X + face->axis][face->place] = velocity; /* the solve's target */
+        stiffen(step, f, bodies->owner, face);
+    }
+}
+
+void SK_DIM(sk_viscous_take_bodies)(sk_step *step, const sk_viscous_fields *f, const sk_viscous_bodies *bodies)
+{
+    const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
+    for (size_t n = 0; n < bodies->count; n++) {
+        const sk_viscous_body_face *face = &bodies->faces[n];
+        const int d = face->axis, e = (d + 1) % 3, g = (d + 2) % 3;
+        sk_rigid_body *body = &step->rigid->bodies[face->body];
+        step->grid.fields[SK_FIELD_VELOCITY_X + d][face->place] =
+            face->liquid > 0.0f ? f->velocity[d][face->place] : face->before;
+        if (!f->solved[d][face->place])
+            continue;
+        const double gain = unit * (double)face->mass * ((double)f->velocity[d][face->place] - (double)face->velocity);
+        body->drag[d] += gain;
+        body->angular_drag[e] += (double)face->arm[g] * gain;
+        body->angular_drag[g] -= (double)face->arm[e] * gain;
+    }
+}
