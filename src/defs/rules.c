@@ -445,6 +445,10 @@ static selkie_code check_body(sk_rules *rules, int i)
         return fail_at(rules, "", "only the volume methods none and idp move bodies: set \"volume\": \"idp\"");
     if (on_grid && body->surface == SELKIE_WALL_NO_SLIP && sk_body_material(scene, i) >= 0)
         return fail_at(rules, "surface", "a body of particles has no drag along it: must be \"free_slip\"");
+    if (on_grid && body->surface == SELKIE_WALL_NO_SLIP && !(sk_scene_viscosity(scene) > 0.0))
+        return fail_at(rules, "surface",
+                       "liquid without viscosity sticks to no body: give it a \"viscosity\", or use "
+                       "\"free_slip\"");
     if (is_endless(&body->shape))
         return fail_at(rules, "shape", "has no end: a body must be a box, sphere, cylinder, mesh, or a union of these");
     if (body->mass > 0 && body->density != usual.density)

@@ -192,7 +192,7 @@ static void ranges_and_rules(void **state)
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
         {"bodies=[{\"surface\":\"no_slip\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
-         "bodies[0].surface: the grid methods have no drag along bodies"},
+         "bodies[0].surface: liquid without viscosity sticks to no body"},
         {"probes=[{\"name\":\"a\",\"type\":\"torque\",\"at\":[0,0,0],\"on\":\"b\"}]",
          "probes[0].on: no obstacle and no body is called \"b\""},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",

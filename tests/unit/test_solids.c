@@ -715,7 +715,9 @@ static void add_bodies(stage *s, sk_shape *shapes[3], sk_pose poses[3])
         sk_rotation_from_degrees(degrees, poses[b].rotation);
         poses[b].velocity[0] = 0.5 * b;
         poses[b].angular_velocity[2] = b;
-        sk_solids_add_body(&s->solids, shapes[b], SELKIE_WALL_FREE_SLIP, &poses[b]);
+        selkie_body_def body;
+        selkie_body_defaults(&body);
+        sk_solids_add_body(&s->solids, shapes[b], &body, &poses[b]);
         assert_true(s->solids.obstacles[b].is_thick);
     }
 }
