@@ -137,7 +137,7 @@ static float expected(const sk_foam_step *s, size_t i)
     if (density > 1.15f || density < 0.05f)
         return 0.0f;
     /* The clash stands for the sum over neighbours |v_ij| (1 - cos(v_ij, x_ij)) of trapped air (Eq. 2). */
-    const float air = clamped(contact.clash, SK_CLOUD_LEAST_CLASH * w->speed_min, 0.6 * w->speed_max);
+    const float air = clamped(contact.clash, (double)SK_CLOUD_LEAST_CLASH * w->speed_min, 0.6 * w->speed_max);
     const float crest = def->wave_crest > 0 ? wave_crest(s, x, v, contact.normal) : 0.0f;
     const float sum = (float)def->trapped_air * air + (float)def->wave_crest * crest;
     if (!(sum > 0.0f))
