@@ -225,7 +225,8 @@ static void same_bits(void **state)
     }
 }
 
-/* The backends round in their own ways: a few steps are compared. */
+/* The backends round in their own ways: a few steps are compared. A particle at 1 m is stored to 6e-8 m; 30 such
+ * roundings are allowed, 17 were seen. */
 static void backends_agree(void **state)
 {
     (void)state;
@@ -250,7 +251,7 @@ static void backends_agree(void **state)
         const selkie_body_state a = body_of(worlds[0], 0), b = body_of(worlds[1], 0);
         for (int d = 0; d < dimension; d++)
             at_most(dimension == 2 ? "backends, 2D" : "backends, 3D", "distance of the bodies, m",
-                    fabs(a.position[d] - b.position[d]), 1e-6);
+                    fabs(a.position[d] - b.position[d]), 2e-6);
         selkie_world_destroy(worlds[0]);
         selkie_world_destroy(worlds[1]);
     }

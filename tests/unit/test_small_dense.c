@@ -169,7 +169,7 @@ static void eigen(const precision *p, int n, const double *a, double *values, do
     double triangle[6] = {0};
     upper_triangle(n, a, triangle);
     if (p->single) {
-        float in[6], out_values[3] = {0}, out_vectors[9] = {0};
+        float in[6], out_values[9] = {0}, out_vectors[9] = {0};
         to_floats(6, triangle, in);
         if (n == 2)
             sk_eigen_2d(in, out_values, out_vectors);

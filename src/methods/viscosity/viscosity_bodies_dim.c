@@ -48,29 +48,18 @@ static float velocity_at(const sk_step *step, int body, int d, const float arm[3
     return (float)(state->velocity[d] + fall + w[e] * (double)arm[g] - w[g] * (double)arm[e]);
 }
 
-/* The mass of the particles that reach a face, by the hats of the transfer. */
-static float liquid_at(const sk_step *step, sk_plain_cell cell, int d, const double x[3])
+/* The liquid's share of a face, as of the faces outside: what moves with the body. */
+static float liquid_at(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d)
 {
-    const sk_grid *grid = &step->grid;
-    double sum = 0.0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        uint32_t first, last;
-        if (offset[d] > 0)
-            continue;
-        sk_plain_particles(grid, sk_plain_beside(grid, cell, offset), &first, &last);
-        for (uint32_t p = first; p < last; p++) {
-            double weight = 1.0;
-            for (int e = 0; e < SELKIE_DIM; e++)
-                weight *=
-                    fmax(1.0 - fabs((double)step->particles.records[p].position[e] - x[e]) / grid->cell_size, 0.0);
-            sum += weight;
-        }
-    }
-    return (float)(sum / step->particles_per_cell);
+    const size_t here = sk_plain_index(cell), before = sk_plain_index(sk_plain_next(&step->grid, cell, d, -1));
+    float sum = 0.0f;
+    for (int n = 0; n < SK_CORNERS; n++)
+        sum += f->share[n][n >> d & 1 ? before : here];
+    return sum / SK_CORNERS;
 }
 
-/* Lists the closed faces of a piece that lie in the body for the most part. `owner` names the body of each face. */
+/* Lists the faces of a piece that lie in the body for the most part, and closes them. `owner` names the body of each
+ * face. */
 static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_body_piece *piece,
                          int32_t *owner[SELKIE_DIM], sk_viscous_body_face *to)
 {
@@ -102,7 +91,7 @@ static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_bod
                     }
                     face->velocity = velocity_at(step, piece->body, d, face->arm);
                     face->before = grid->fields[SK_FIELD_VELOCITY_X + d][here];
-                    face->liquid = face->before == face->before ? liquid_at(step, cell, d, x) : 0.0f;
+                    face->liquid = face->before == face->before ? liquid_at(step, f, cell, d) : 0.0f;
                 }
     return count;
 }
