@@ -233,8 +233,8 @@ static double normal_error(const sk_mesh *mesh, double depth)
 }
 
 /* Normals of water at rest are within 1 degree (RMS) of the vertical, and its volume is that of its particles, wherever
- * the level lies between layers of cells and particles. Two voxels a cell, as is the default. At 7/8 of a cell a quarter
- * of the places of the highest layer is empty: 1.16 degrees. */
+ * the level lies between layers of cells and particles. Two voxels a cell, as is the default. At 7/8 of a cell a
+ * quarter of the places of the highest layer is empty: 1.16 degrees. */
 static void test_pool_at_rest(void **state)
 {
     (void)state;
