@@ -14,6 +14,7 @@
 
 #include "base/block_table.h"
 #include "base/random.h"
+#include "defs/heat.h"
 #include "defs/materials.h"
 #include "defs/structs.h"
 #include "world/flow.h"
@@ -38,6 +39,7 @@ typedef struct sampler {
     float *temperatures;  /* K  likewise; NULL without heat */
     int per_cell, per_axis, sub_cells;
     int jittered;    /* particles lie at random places in their sub-cells */
+    int even;        /* a cut sub-cell has its share of particles, not a lot */
     int64_t stride;  /* of the cells that an estimate looks at; 1 = all */
     uint64_t *spans; /* [span_count] keys of the spans that liquids may reach, ascending */
     size_t span_count, span_capacity;
@@ -314,7 +316,7 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
             x[d] = grid->low[d] + (index[d] + offset[d]) * grid->cell_size;
             centre[d] = grid->low[d] + (index[d] + (sub[d] + 0.5) / n) * grid->cell_size;
         }
-        const int liquid = sampler->jittered && is_cut(sampler, view, centre)
+        const int liquid = sampler->even && is_cut(sampler, view, centre)
                                ? liquid_in_cut(sampler, view, index, cell * 4096 + (uint64_t)s, s, centre, x)
                                : liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids);
         if (liquid < 0 || (near && !near->is_near(near->context, x)))
@@ -658,13 +660,16 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
                        scene->liquid_count);
 
     /* Sub-cells: the smallest cube that holds the particles of a cell. */
+    /* Scenes with ice start by lots: the pressure solve around a block of ice whose lowest layer has holes at even
+     * distances may fail to converge. */
     liquid_sampler sampler = {.scene = scene,
                               .sampling = sampling,
                               .grid = grid,
                               .solids = sampling->solids,
                               .per_cell = particles_per_cell,
                               .per_axis = 1,
-                              .jittered = is_jittered(scene)};
+                              .jittered = is_jittered(scene),
+                              .even = is_jittered(scene) && !sk_scene_melts(scene)};
     while ((grid->dimension == 2 ? sampler.per_axis * sampler.per_axis
                                  : sampler.per_axis * sampler.per_axis * sampler.per_axis) < particles_per_cell)
         sampler.per_axis++;
