@@ -76,8 +76,81 @@ static void honey_takes_the_momentum(void **state)
         }
 }
 
+/* A tall box that stands in shallow honey is slowed down without a swing: its energy never grows. The solve sees its
+ * lower end alone. */
+static void a_tall_box_is_slowed_down(void **state)
+{
+    (void)state;
+    const double densities[] = {10.0, 500.0, 2000.0};
+    for (int n = 0; n < 3; n++) {
+        test_scene t;
+        tank(&t, 2, 1.2, 1.2, 1, 0.02);
+        set3(t.scene.gravity, 0, 0, 0);
+        t.scene.viscosity = 50.0;
+        t.scene.time.step = 0.02;
+        add_liquid(&t, box_shape(0, 0, 0, 1.2, 0.15, 1));
+        selkie_body_def *box = add_body(&t, box_shape(0.5, 0.1, 0, 0.6, 1.1, 1), densities[n]);
+        box->surface = SELKIE_WALL_NO_SLIP;
+        box->velocity[0] = 0.2;
+        selkie_world *world = make_world(&t);
+        double before = selkie_world_statistics(world)->body_kinetic_energy, growth = 0.0;
+        for (int s = 0; s < 25; s++) {
+            step_world(world);
+            const double now = selkie_world_statistics(world)->body_kinetic_energy;
+            growth = s ? fmax(growth, (now - before) / before) : 0.0;
+            before = now;
+        }
+        at_most("tall box in honey", "growth of its energy in a step", growth, 1e-3);
+        selkie_world_destroy(world);
+    }
+}
+
+/* Held bodies are walls: the force on a body that may not move does not depend on its density. 3D: a light box half out
+ * of honey, whose solve is the hardest. */
+static void held_bodies_and_light_ones(void **state)
+{
+    (void)state;
+    double forces[2];
+    for (int n = 0; n < 2; n++) {
+        test_scene t;
+        tank(&t, 2, 1, 1, 1, 1.0 / 32);
+        set3(t.scene.gravity, 0, 0, 0);
+        t.scene.viscosity = 0.05;
+        t.scene.time.step = 0.005;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.8, 1));
+        t.liquids[0].angular_velocity[2] = 4.0;
+        set3(t.liquids[0].center, 0.5, 0.4, 0);
+        selkie_body_def *box = add_body(&t, box_shape(0.7, 0.3, 0, 0.9, 0.5, 1), n ? 1e5 : 1.0);
+        box->surface = SELKIE_WALL_NO_SLIP;
+        set3(box->move, 0, 0, 0);
+        set3(box->turn, 0, 0, 0);
+        selkie_world *world = make_world(&t);
+        for (int s = 0; s < 4; s++)
+            step_world(world);
+        forces[n] = body_of(world, 0).force[1];
+        selkie_world_destroy(world);
+    }
+    at_most("held box", "force of a light one over that of a heavy one - 1", fabs(forces[0] / forces[1] - 1.0), 0.05);
+
+    test_scene t;
+    tank(&t, 3, 0.6, 0.6, 0.6, 0.04);
+    t.scene.viscosity = 2.0;
+    t.scene.time.step = 0.02;
+    add_liquid(&t, box_shape(0, 0, 0, 0.6, 0.3, 0.6));
+    selkie_body_def *box = add_body(&t, box_shape(0.2, 0.2, 0.2, 0.4, 0.4, 0.4), 10.0);
+    box->surface = SELKIE_WALL_NO_SLIP;
+    box->velocity[0] = 0.3;
+    box->angular_velocity[1] = 5.0;
+    selkie_world *world = make_world(&t);
+    for (int s = 0; s < 10; s++)
+        step_world(world);
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cylinder_sinks), cmocka_unit_test(honey_takes_the_momentum)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cylinder_sinks), cmocka_unit_test(honey_takes_the_momentum),
+                                       cmocka_unit_test(a_tall_box_is_slowed_down),
+                                       cmocka_unit_test(held_bodies_and_light_ones)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,9 @@
  * is the impulse of the liquid on it; the solve keeps the momentum of both together. The shear between body and liquid
  * is that of any no-slip wall.
  *
- * Held axes and rotations count as free in the solve; the engine then leaves their impulses out. A body that is thinner
- * than a cell has no face of its own and no drag.
+ * A body that may not turn is held along its held axes by a large mass. One that may turn counts as free along all
+ * axes, and the engine leaves the impulses along held ones out. A body that is thinner than a cell has no face of its
+ * own and no drag.
  */
 #include "methods/viscosity/viscosity_bodies.h"
 
@@ -17,23 +18,27 @@
 #include "grid/plain.h"
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
+#include "methods/liquid_plain.h"
 #include "methods/viscosity/viscosity.h"
 #include "rigid/rigid.h"
 
-/* Stiffness of bodies over that of the liquid, and its bounds (viscosity x time / cell size^2). With 1,000 a body
- * shears by a thousandth of what the liquid beside it does; the solver takes jumps of 10,000 in its stride. */
-static const float body_stiffness = 1e3f, least_stiffness = 1e2f, most_stiffness = 1e5f;
+/* Stiffness of bodies over that of the liquid, and its bounds (viscosity x time / cell size^2). With 100 a body shears
+ * by a hundredth of what the liquid beside it does. With 1,000 the solve of a light box half out of honey takes more
+ * than 100 iterations in 3D. */
+static const float body_stiffness = 1e2f, least_stiffness = 1e1f, most_stiffness = 1e5f;
+static const float held_mass = 1e4f; /* of faces along held axes, over their own mass */
 
 static int takes_part(const sk_rigid *rigid, int body)
 {
+    return rigid->bodies[body].def->surface == SELKIE_WALL_NO_SLIP;
+}
+
+/* Is the body held along an axis? One that may turn moves there all the same. */
+static int is_held(const sk_rigid *rigid, int body, int d)
+{
     double inverse_mass[3], inverse_inertia[9];
-    int moves = 0;
-    if (rigid->bodies[body].def->surface != SELKIE_WALL_NO_SLIP)
-        return 0;
     sk_rigid_response(rigid, body, inverse_mass, inverse_inertia);
-    for (int d = 0; d < 3; d++)
-        moves |= inverse_mass[d] > 0.0 || inverse_inertia[4 * d] > 0.0;
-    return moves;
+    return !(inverse_mass[d] > 0.0) && !(inverse_inertia[0] + inverse_inertia[4] + inverse_inertia[8] > 0.0);
 }
 
 /* The velocity of the body at a face; gravity acts on it as on the liquid. */
@@ -55,7 +60,7 @@ static float liquid_at(const sk_step *step, const sk_viscous_fields *f, sk_plain
     float sum = 0.0f;
     for (int n = 0; n < SK_CORNERS; n++)
         sum += f->share[n][n >> d & 1 ? before : here];
-    return sum / SK_CORNERS;
+    return sum / SK_CORNERS / (step->relative_density ? lightness_at(step, cell, d) : 1.0f);
 }
 
 /* Lists the faces of a piece that lie in the body for the most part, and closes them. `owner` names the body of each
@@ -108,6 +113,7 @@ static selkie_code weigh(sk_step *step, const sk_viscous_bodies *bodies, selkie_
     for (size_t n = 0; n < bodies->count; n++) {
         sk_viscous_body_face *face = &bodies->faces[n];
         face->mass *= (float)(step->rigid->bodies[face->body].mass / (unit * sums[face->body][face->axis]));
+        face->mass *= is_held(step->rigid, face->body, face->axis) ? held_mass : 1.0f;
     }
     return SELKIE_OK;
 }
@@ -189,6 +195,46 @@ void SK_DIM(sk_viscous_join_bodies)(sk_step *step, const sk_viscous_fields *f, c
     }
 }
 
+/* The change of a body's velocity by its drag. */
+static void find_change(const sk_rigid *rigid, int body, double velocity[3], double spin[3])
+{
+    const sk_rigid_body *of = &rigid->bodies[body];
+    double inverse_mass[3], inverse_inertia[9];
+    sk_rigid_response(rigid, body, inverse_mass, inverse_inertia);
+    for (int d = 0; d < 3; d++) {
+        velocity[d] = inverse_mass[d] * of->drag[d];
+        spin[d] = 0.0;
+        for (int e = 0; e < 3; e++)
+            spin[d] += inverse_inertia[3 * d + e] * of->angular_drag[e];
+    }
+}
+
+/* The solve may see a part of a body alone, in the blocks beside the liquid, with the mass of all of it there: that
+ * part turns less easily than the body. An impulse is cut to the part with which the body comes nearest to the
+ * velocities that the solve found for its faces, so that it never turns past them. */
+static void limit_drag(sk_step *step, const sk_viscous_bodies *bodies, int body)
+{
+    const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
+    sk_rigid_body *of = &step->rigid->bodies[body];
+    double velocity[3], spin[3], work = 0.0, energy = 0.0;
+    find_change(step->rigid, body, velocity, spin);
+    for (int d = 0; d < 3; d++)
+        work += of->drag[d] * velocity[d] + of->angular_drag[d] * spin[d];
+    for (size_t n = 0; n < bodies->count; n++) {
+        const sk_viscous_body_face *face = &bodies->faces[n];
+        const int d = face->axis, e = (d + 1) % 3, g = (d + 2) % 3;
+        if (face->body != body)
+            continue;
+        const double gain = velocity[d] + spin[e] * (double)face->arm[g] - spin[g] * (double)face->arm[e];
+        energy += unit * (double)face->mass * gain * gain;
+    }
+    const double part = energy > work ? work / energy : 1.0;
+    for (int d = 0; d < 3; d++) {
+        of->drag[d] *= part;
+        of->angular_drag[d] *= part;
+    }
+}
+
 void SK_DIM(sk_viscous_take_bodies)(sk_step *step, const sk_viscous_fields *f, const sk_viscous_bodies *bodies)
 {
     const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
@@ -205,4 +251,7 @@ void SK_DIM(sk_viscous_take_bodies)(sk_step *step, const sk_viscous_fields *f, c
         body->angular_drag[e] += (double)face->arm[g] * gain;
         body->angular_drag[g] -= (double)face->arm[e] * gain;
     }
+    for (int b = 0; bodies->count && b < step->rigid->body_count; b++)
+        if (takes_part(step->rigid, b))
+            limit_drag(step, bodies, b);
 }
