@@ -271,6 +271,13 @@ static void blur_block(const sk_surface_grid *grid, const float *field, const fi
     blur(padded, taps, result);
 }
 
+static void blur_all(const sk_surface_grid *grid, const float *field, const filter_taps taps, float *result)
+{
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
+    for (size_t b = 0; b < grid->block_count; ++b)
+        blur_block(grid, field, taps, b, result + b * sk_node_count);
+}
+
 /* Takes the blurred surface where it differs by less than the particles resolve, else the sharp one. */
 static void blend_block(const sk_surface_grid *grid, const float *blurred, const filter_taps taps, size_t block,
                         float *phi)
@@ -318,12 +325,8 @@ static void calm_block(const sk_surface_grid *grid, const filter_taps taps, floa
 static void calm(sk_surface_grid *grid, const filter_taps taps, float bound)
 {
     const size_t blocks = grid->block_count;
-#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
-    for (size_t b = 0; b < blocks; ++b)
-        blur_block(grid, grid->phi, taps, b, grid->other + b * sk_node_count);
-#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
-    for (size_t b = 0; b < blocks; ++b)
-        blur_block(grid, grid->other, taps, b, grid->spare + b * sk_node_count);
+    blur_all(grid, grid->phi, taps, grid->other);
+    blur_all(grid, grid->other, taps, grid->spare);
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
     for (size_t b = 0; b < blocks; ++b)
         calm_block(grid, taps, bound, b);
@@ -382,9 +385,7 @@ void sk_surface_smooth(sk_surface_grid *grid, double smoothing)
     filter_taps taps;
     gaussian_taps(sigma / sqrt(rounds), taps);
     for (int round = 0; round < rounds && sigma > 0.2; ++round) {
-#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
-        for (size_t b = 0; b < blocks; ++b)
-            blur_block(grid, grid->phi, taps, b, grid->other + b * sk_node_count);
+        blur_all(grid, grid->phi, taps, grid->other);
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
         for (size_t b = 0; b < blocks; ++b)
             blend_block(grid, grid->other, taps, b, grid->phi + b * sk_node_count);

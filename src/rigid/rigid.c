@@ -265,6 +265,19 @@ double sk_rigid_speed(const sk_rigid *rigid, int b)
     return sqrt(v2) + sqrt(w2 * reach2);
 }
 
+void sk_rigid_drag_change(const sk_rigid *rigid, int body, double velocity[3], double angular_velocity[3])
+{
+    const sk_rigid_body *of = &rigid->bodies[body];
+    double inverse_mass[3], inverse_inertia[9];
+    sk_rigid_response(rigid, body, inverse_mass, inverse_inertia);
+    for (int d = 0; d < 3; d++) {
+        velocity[d] = inverse_mass[d] * of->drag[d];
+        angular_velocity[d] = 0.0;
+        for (int e = 0; e < 3; e++)
+            angular_velocity[d] += inverse_inertia[3 * d + e] * of->angular_drag[e];
+    }
+}
+
 void sk_rigid_predict(const sk_rigid *rigid, int b, double dt, double velocity[3], double angular_velocity[3])
 {
     int count = rigid->kicks_at_once ? 1 : substeps(dt);

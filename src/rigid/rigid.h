@@ -74,6 +74,8 @@ selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error 
 /* Response to an impulse of 1 N s: inverse masses along the axes (1/kg), 0 along held axes, and the inverse inertia
  * (1/(kg m2)) in the world frame, row-major, for the free axes of rotation. */
 void sk_rigid_response(const sk_rigid *rigid, int body, double inverse_mass[3], double inverse_inertia[9]);
+/* The change of velocity (m/s) and angular velocity (rad/s) by a body's drag. */
+void sk_rigid_drag_change(const sk_rigid *rigid, int body, double velocity[3], double angular_velocity[3]);
 /* Velocity and angular velocity after this step of length dt under gravity alone. */
 void sk_rigid_predict(const sk_rigid *rigid, int body, double dt, double velocity[3], double angular_velocity[3]);
 

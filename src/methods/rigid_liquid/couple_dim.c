@@ -256,31 +256,25 @@ static void fill_faces(const sk_step *step, const sk_body_piece *piece)
 }
 
 /* What gravity and viscous drag change of a body's velocity before the pressure solve. */
-static void find_change(const sk_step *step, int body, double kick, sk_velocity_change *change)
+static void find_change(const sk_step *step, const sk_rigid_liquid *state, int body, sk_velocity_change *change)
 {
-    const double *drag = step->rigid->bodies[body].drag, *turning = step->rigid->bodies[body].angular_drag;
-    double inverse_mass[3], inverse_inertia[9];
-    sk_rigid_response(step->rigid, body, inverse_mass, inverse_inertia);
-    memset(change, 0, sizeof *change);
+    sk_rigid_drag_change(step->rigid, body, change->velocity, change->angular_velocity);
     memcpy(change->centre, step->rigid->states[body].position, sizeof change->centre);
     for (int d = 0; d < SELKIE_DIM; d++)
-        change->velocity[d] = inverse_mass[d] > 0.0 ? kick * step->scene->gravity[d] + inverse_mass[d] * drag[d] : 0.0;
-    for (int d = 0; d < 3; d++)
-        for (int e = 0; e < 3; e++)
-            change->angular_velocity[d] += inverse_inertia[3 * d + e] * turning[e];
+        if (state->response[body][d][d] > 0.0) /* not held */
+            change->velocity[d] += sk_step_kick(step) * step->scene->gravity[d];
 }
 
 selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
 {
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
-    const double kick = sk_step_kick(step);
 
     /* Velocities before the solve: those of the last step, and gravity and viscous stress as for the liquid. */
     for (int b = 0; b < step->rigid->body_count; b++) {
         sk_velocity_change *change = &state->changes[b];
         const sk_rigid_state *body = &step->rigid->states[b];
         find_response(step, b, state->response[b]);
-        find_change(step, b, kick, change);
+        find_change(step, state, b, change);
         for (int k = 0; k < SK_BODY_MODES; k++) {
             const int axis = SELKIE_DIM == 3 ? k % 3 : 2;
             state->velocity[b][k] =

@@ -2,9 +2,9 @@
  *
  * The liquid drags a body along, and the body the liquid. A solve that takes the velocity of the body as given and
  * hands it the stress afterwards is unstable for light bodies in thick liquid. So the body takes part: its faces are
- * unknowns that carry its mass, and its cells and edges are so stiff that it stays rigid. What momentum its faces gain
- * is the impulse of the liquid on it; the solve keeps the momentum of both together. The shear between body and liquid
- * is that of any no-slip wall.
+ * unknowns that carry its mass, and its cells and edges are so stiff that it stays nearly rigid. What momentum its
+ * faces gain is the impulse of the liquid on it; the solve keeps the momentum of both together. The shear between body
+ * and liquid is that of any no-slip wall.
  *
  * A body that may not turn is held along its held axes by a large mass. One that may turn counts as free along all
  * axes, and the engine leaves the impulses along held ones out. A body that is thinner than a cell has no face of its
@@ -159,8 +159,8 @@ selkie_code SK_DIM(sk_viscous_add_bodies)(sk_step *step, sk_viscous_fields *f, s
     size_t room = 0;
     *bodies = (sk_viscous_bodies){.count = 0};
     for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
-        memset(step->rigid->bodies[b].drag, 0, sizeof step->rigid->bodies[b].drag),
-            memset(step->rigid->bodies[b].angular_drag, 0, sizeof step->rigid->bodies[b].angular_drag);
+        for (int d = 0; d < 3; d++)
+            step->rigid->bodies[b].drag[d] = step->rigid->bodies[b].angular_drag[d] = 0.0;
     for (uint32_t n = 0; n < pieces; n++)
         room += takes_part(step->rigid, solids->pieces[n].body) ? (size_t)SK_BLOCK_CELLS * SELKIE_DIM : 0;
     if (!room)
@@ -195,20 +195,6 @@ void SK_DIM(sk_viscous_join_bodies)(sk_step *step, const sk_viscous_fields *f, c
     }
 }
 
-/* The change of a body's velocity by its drag. */
-static void find_change(const sk_rigid *rigid, int body, double velocity[3], double spin[3])
-{
-    const sk_rigid_body *of = &rigid->bodies[body];
-    double inverse_mass[3], inverse_inertia[9];
-    sk_rigid_response(rigid, body, inverse_mass, inverse_inertia);
-    for (int d = 0; d < 3; d++) {
-        velocity[d] = inverse_mass[d] * of->drag[d];
-        spin[d] = 0.0;
-        for (int e = 0; e < 3; e++)
-            spin[d] += inverse_inertia[3 * d + e] * of->angular_drag[e];
-    }
-}
-
 /* The solve may see a part of a body alone, in the blocks beside the liquid, with the mass of all of it there: that
  * part turns less easily than the body. An impulse is cut to the part with which the body comes nearest to the
  * velocities that the solve found for its faces, so that it never turns past them. */
@@ -217,7 +203,7 @@ static void limit_drag(sk_step *step, const sk_viscous_bodies *bodies, int body)
     const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
     sk_rigid_body *of = &step->rigid->bodies[body];
     double velocity[3], spin[3], work = 0.0, energy = 0.0;
-    find_change(step->rigid, body, velocity, spin);
+    sk_rigid_drag_change(step->rigid, body, velocity, spin);
     for (int d = 0; d < 3; d++)
         work += of->drag[d] * velocity[d] + of->angular_drag[d] * spin[d];
     for (size_t n = 0; n < bodies->count; n++) {
