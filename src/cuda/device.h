@@ -29,6 +29,7 @@ extern "C" {
 #include "methods/sph/boundary.h"
 #include "methods/sph/solve.h"
 #include "methods/step.h"
+#include "methods/surface_tension/surface_tension.h"
 }
 #include "geom/parts_kernels.h"
 #include "methods/flip/advect_kernels.h"
@@ -242,6 +243,8 @@ typedef struct sk_cuda_constants {
         int several;                       /*      there are several */
         float logs[SK_TRANSFER_MATERIALS]; /* their logarithms */
     } viscosity;
+    sk_tension tension;
+    float contact_cosine; /* of the contact angle of the surface */
     int force_count;
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
@@ -366,7 +369,8 @@ struct sk_cuda {
         int iterations[SK_CUDA_REMEMBERED], twice[SK_CUDA_REMEMBERED];
     } last[SK_CUDA_SOLVES]; /* of the last solves of each kind, the latest first */
     sk_cuda_solids solids;
-    sk_sph sph_shadow; /* addresses of SPH's arrays on the device */
+    sk_sph sph_shadow;       /* addresses of SPH's arrays on the device */
+    float *surface_pressure; /* device: step->surface_pressure; NULL = none */
     int walls_sent;
     size_t wall_bytes[4]; /* of the boundary particles, their cells, the table of their blocks, and the parts */
 };

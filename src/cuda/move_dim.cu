@@ -424,6 +424,10 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     constants->spare = unilateral ? unilateral->spare : 0;
     if (constants->options.flying)
         constants->options.flying = sent->step.grid.fields[SK_FIELD_PREDICTED];
+    const sk_tension *tension = (const sk_tension *)sk_step_state(step, &sk_method_surface_tension);
+    if (tension)
+        constants->tension = *tension;
+    constants->contact_cosine = (float)cos(step->scene->contact_angle * (M_PI / 180.0));
     constants->affine = constants->material = 0;
     for (int a = 0; a < step->particles.attribute_count; a++) {
         if (strcmp(step->particles.attributes[a].name, "affine") == 0)

@@ -24,6 +24,8 @@ static const struct {
     {"flip", "classify", {sk_cuda_classify_2d, sk_cuda_classify_3d}},
     {"flip", "forces", {sk_cuda_forces_2d, sk_cuda_forces_3d}},
     {"viscosity", "viscosity", {sk_cuda_viscosity_2d, sk_cuda_viscosity_3d}},
+    {"surface_tension", "surface_tension", {sk_cuda_tension_2d, sk_cuda_tension_3d}},
+    {"surface_tension", "curvature", {sk_cuda_tension_of_particles_2d, sk_cuda_tension_of_particles_3d}},
     {"flip", "pressure", {sk_cuda_pressure_2d, sk_cuda_pressure_3d}},
     {"flip", "wall_friction", {sk_cuda_friction_2d, sk_cuda_friction_3d}},
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
@@ -101,6 +103,7 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
 {
     const selkie_unilateral_def *def = &scene->unilateral;
     return scene->domain.periodic                           ? "unilateral incompressibility with periodic sides"
+           : sk_scene_surface_tension(scene) > 0.0          ? "unilateral incompressibility with surface tension"
            : def->suction                                   ? "unilateral.suction"
            : def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""
            : def->solver != SELKIE_UNILATERAL_ACTIVE_SET    ? "unilateral.solver \"mprgp\""
@@ -113,9 +116,7 @@ static const char *missing_in_sph(const selkie_scene *scene)
     for (int p = 0; p < scene->probe_count; p++)
         if (scene->probes[p].kind == SELKIE_PROBE_FORCE || scene->probes[p].kind == SELKIE_PROBE_TORQUE)
             return "probes of forces in SPH";
-    return sk_scene_surface_tension(scene) > 0.0 ? "surface tension in N/m"
-           : scene->object_count                 ? "liquid boundaries"
-                                                 : NULL;
+    return scene->object_count ? "liquid boundaries" : NULL;
 }
 
 /* The part of a scene that the GPU cannot run yet; NULL = none. */

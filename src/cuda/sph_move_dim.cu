@@ -104,14 +104,16 @@ selkie_code SK_DIM(sk_cuda_sph_integrate)(sk_step *step, selkie_error *error)
 /* --- Memory, constants and walls --- */
 
 /* The arrays of the particles, and the bytes of a particle in each; nothing in them is kept from step to step. */
-enum { SPH_ARRAYS = 10 + SK_SPH_VARIABLES };
+enum { SPH_ARRAYS = 11 + SK_SPH_VARIABLES };
 typedef struct sph_array {
     void *address; /* of the pointer */
     size_t size;
 } sph_array;
 
-static void list_arrays(sk_sph *of, sph_array arrays[SPH_ARRAYS])
+static int list_arrays(const sk_step *step, sph_array arrays[SPH_ARRAYS])
 {
+    sk_sph *of = &step->cuda->sph_shadow;
+    int count = 10;
     const sph_array own[10] = {{&of->number, sizeof *of->number},
                                {&of->sum_gradient, sizeof *of->sum_gradient},
                                {&of->shift, sizeof *of->shift},
@@ -123,10 +125,15 @@ static void list_arrays(sk_sph *of, sph_array arrays[SPH_ARRAYS])
                                {&of->wall_flux, sizeof(float)},
                                {&of->source, sizeof(float)}};
     memcpy(arrays, own, sizeof own);
-    for (int n = 0; n < SK_SPH_VARIABLES; n++) {
-        arrays[10 + n].address = &of->variable[n];
-        arrays[10 + n].size = sizeof(float);
+    for (int n = 0; n < SK_SPH_VARIABLES; n++, count++) {
+        arrays[count].address = &of->variable[n];
+        arrays[count].size = sizeof(float);
     }
+    if (sk_scene_surface_tension(step->scene) > 0.0) {
+        arrays[count].address = &step->cuda->surface_pressure;
+        arrays[count++].size = sizeof(float);
+    }
+    return count;
 }
 
 static size_t groups_of(size_t particles)
@@ -139,9 +146,10 @@ selkie_code SK_DIM(sk_cuda_take_sph)(sk_step *step, selkie_error *error)
     sk_cuda *cuda = step->cuda;
     sph_array arrays[SPH_ARRAYS];
     memset(&cuda->sph_shadow, 0, sizeof cuda->sph_shadow);
-    list_arrays(&cuda->sph_shadow, arrays);
+    cuda->surface_pressure = NULL;
+    const int count = list_arrays(step, arrays);
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.sph.row, groups_of(cuda->particle_capacity) * sizeof(uint32_t), 1, error));
-    for (int n = 0; n < SPH_ARRAYS; n++)
+    for (int n = 0; n < count; n++)
         SK_TRY(sk_cuda_take(cuda, arrays[n].address, cuda->particle_capacity * arrays[n].size, 1, error));
     cuda->walls_sent = 0;
     memset(cuda->wall_bytes, 0, sizeof cuda->wall_bytes);
@@ -152,9 +160,9 @@ selkie_code SK_DIM(sk_cuda_grow_sph)(sk_step *step, size_t before, selkie_error 
 {
     sk_cuda *cuda = step->cuda;
     sph_array arrays[SPH_ARRAYS];
-    list_arrays(&cuda->sph_shadow, arrays);
+    const int count = list_arrays(step, arrays);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the particles", error);
-    for (int n = 0; n < SPH_ARRAYS; n++) {
+    for (int n = 0; n < count; n++) {
         sk_cuda_give(cuda, *(void **)arrays[n].address, before * arrays[n].size);
         SK_TRY(sk_cuda_take(cuda, arrays[n].address, cuda->particle_capacity * arrays[n].size, 1, error));
     }
@@ -185,7 +193,7 @@ void SK_DIM(sk_cuda_fill_sph)(sk_step *step, sk_cuda_sent *sent)
     memcpy(to->variable, arrays->variable, sizeof to->variable);
     to->body_term = NULL, to->pressure = NULL; /* the first kernel of the phase finds it */
     sent->step.sph = &cuda->device->sph;
-    sent->step.surface_pressure = NULL;
+    sent->step.surface_pressure = cuda->surface_pressure;
 
     const list_frame frame = make_list_frame(step);
     memset(constants, 0, sizeof *constants);

@@ -311,16 +311,15 @@ static void test_refused(void **state)
         skip();
     selkie_scene scene;
     selkie_liquid_def liquid;
-    selkie_world_options options;
-    selkie_world *world;
+    selkie_probe_def probe;
     selkie_error error = {0};
     set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
-    scene.surface_tension = 0.07;
-    selkie_world_options_defaults(&options);
-    options.with_backend = 1;
-    options.backend = SELKIE_BACKEND_CUDA;
-    assert_int_equal(selkie_world_create(&scene, &options, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "surface tension in N/m"));
+    selkie_probe_defaults(&probe);
+    probe.kind = SELKIE_PROBE_FORCE;
+    scene.probes = &probe;
+    scene.probe_count = 1;
+    assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "probes of forces in SPH"));
 }
 
 int main(void)
