@@ -24,6 +24,7 @@
 #include "progress.h"
 #include "resume.h"
 #include "run_folder.h"
+#include "run_tables.h"
 #include "splash_pieces.h"
 #include "statistics_text.h"
 #include "tool.h"
@@ -126,155 +127,27 @@ static void catch_signals(void)
 
 /* --- One run --- */
 
-enum { most_columns = 128, phase_name_length = 64 };
-
 typedef struct run_state {
     const tool_arguments *arguments;
     selkie_scene *scene;
     selkie_world *world;
     run_folder folder;
-    sk_table_writer *stats, *probes, *bodies; /* bodies NULL where there are none */
-    sk_writer *writer;                        /* of frames; NULL = no thread, they are written at once */
-    double *probe_row;
+    run_tables tables;
+    sk_writer *writer; /* of frames; NULL = no thread, they are written at once */
     progress_line progress;
     int quiet;              /* 1 = errors and warnings only, 2 = errors only (-qq) */
     int warned;             /* of a key that spoils the run: once is enough */
     double checkpoint_wall; /* ms, when the last one was written */
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
-    int phase_count;        /* columns of phases in stats.csv: those of the start, whatever changes add */
-    char phases[SELKIE_MAX_PHASES][phase_name_length];
 } run_state;
 
-/* Opens one table: a new one, or an old one cut to the world's step. */
-static int open_table(run_state *run, const char *name, int column_count, const char *const *columns, int continued,
-                      sk_table_writer **table)
+/* Tells of a failure on a line of its own. Returns the exit code. */
+static int tell(run_state *run, selkie_code code, const selkie_error *error)
 {
-    char *path = run_folder_path(&run->folder, "%s", name);
-    selkie_error error = {0};
-    if (!path)
-        return complain("out of memory");
-    selkie_code code =
-        continued ? sk_table_resume(path, column_count, columns, selkie_world_step_count(run->world), table, &error)
-                  : sk_table_create(path, column_count, columns, table, &error);
-    free(path);
-    return code ? complain_error(&error) : EXIT_GOOD;
-}
-
-/* The columns of phases of a table that is continued: a change since the start may have added or removed phases.
- * Returns 0 if the table cannot be read; opening it says why. */
-static int read_phases(run_state *run)
-{
-    char *path = run_folder_path(&run->folder, "stats.csv"), *line = NULL;
-    size_t room = 0;
-    FILE *file = path ? fopen(path, "r") : NULL;
-    const int read = file && getline(&line, &room, file) > 0;
-    int column = 0;
-    run->phase_count = 0;
-    for (char *rest = line, *name; read && (name = strtok_r(rest, ",\r\n", &rest)) != NULL; column++)
-        if (column >= selkie_statistic_count() && run->phase_count < SELKIE_MAX_PHASES)
-            snprintf(run->phases[run->phase_count++], phase_name_length, "%s", name);
-    if (file)
-        fclose(file);
-    free(line);
-    free(path);
-    return run->phase_count > 0;
-}
-
-/* The table of statistics, then a column of milliseconds a phase. */
-static int open_stats(run_state *run, int continued)
-{
-    const char *columns[most_columns + SELKIE_MAX_PHASES];
-    int count = selkie_statistic_count();
-    for (int column = 0; column < count; column++)
-        columns[column] = selkie_statistic_info(column)->name;
-    if (!continued || !read_phases(run)) {
-        run->phase_count = selkie_world_phase_count(run->world);
-        for (int phase = 0; phase < run->phase_count; phase++)
-            snprintf(run->phases[phase], phase_name_length, "%s_ms", selkie_world_phase_name(run->world, phase));
-    }
-    for (int phase = 0; phase < run->phase_count; phase++)
-        columns[count++] = run->phases[phase];
-    return open_table(run, "stats.csv", count, columns, continued, &run->stats);
-}
-
-static int open_probes(run_state *run, int continued)
-{
-    int count = selkie_world_probe_column_count(run->world);
-    const char **columns = calloc((size_t)count + 2, sizeof *columns);
-    run->probe_row = calloc((size_t)count + 2, sizeof *run->probe_row);
-    if (!columns || !run->probe_row) {
-        free(columns);
-        return complain("out of memory");
-    }
-    columns[0] = "step";
-    columns[1] = "time";
-    for (int column = 0; column < count; column++)
-        columns[2 + column] = selkie_world_probe_column_name(run->world, column);
-    int code = open_table(run, "probes.csv", count + 2, columns, continued, &run->probes);
-    free(columns);
-    return code;
-}
-
-static const char *const body_columns[] = {"step", "time", "frame", "body", "x",  "y",  "z",  "qw",
-                                           "qx",   "qy",   "qz",    "vx",   "vy", "vz", "wx", "wy",
-                                           "wz",   "fx",   "fy",    "fz",   "tx", "ty", "tz"};
-enum { body_column_count = sizeof body_columns / sizeof *body_columns };
-
-/* The bodies of a frame, a row each. */
-static int write_bodies(run_state *run)
-{
-    const selkie_statistics *s = selkie_world_statistics(run->world);
-    selkie_error error = {0};
-    for (int b = 0; run->bodies && b < selkie_world_body_count(run->world); b++) {
-        selkie_body_state body;
-        double row[body_column_count] = {(double)s->step, selkie_world_time(run->world),
-                                         (double)selkie_world_frame(run->world), b};
-        selkie_world_body(run->world, b, &body);
-        memcpy(row + 4, body.position, sizeof body.position);
-        memcpy(row + 7, body.quaternion, sizeof body.quaternion);
-        memcpy(row + 11, body.velocity, sizeof body.velocity);
-        memcpy(row + 14, body.angular_velocity, sizeof body.angular_velocity);
-        memcpy(row + 17, body.force, sizeof body.force);
-        memcpy(row + 20, body.torque, sizeof body.torque);
-        if (sk_table_row(run->bodies, row, &error)) {
-            progress_break(&run->progress);
-            return complain_error(&error);
-        }
-    }
-    return EXIT_GOOD;
-}
-
-/* ms that the phase of a column took in the last step; 0 where the world has it no more. */
-static double phase_time(const run_state *run, int column)
-{
-    const size_t length = strlen(run->phases[column]) - strlen("_ms");
-    for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++) {
-        const char *name = selkie_world_phase_name(run->world, phase);
-        if (strlen(name) == length && strncmp(name, run->phases[column], length) == 0)
-            return selkie_world_statistics(run->world)->phase_ms[phase];
-    }
-    return 0.0;
-}
-
-static int write_rows(run_state *run)
-{
-    const selkie_statistics *s = selkie_world_statistics(run->world);
-    double row[most_columns + SELKIE_MAX_PHASES];
-    int count = selkie_statistic_count();
-    for (int column = 0; column < count; column++)
-        row[column] = selkie_statistic_value(s, column);
-    for (int column = 0; column < run->phase_count; column++)
-        row[count + column] = phase_time(run, column);
-    run->probe_row[0] = (double)s->step;
-    run->probe_row[1] = s->time;
-    for (int column = 0; column < selkie_world_probe_column_count(run->world); column++)
-        run->probe_row[2 + column] = selkie_world_probe_value(run->world, column);
-    selkie_error error = {0};
-    if (sk_table_row(run->stats, row, &error) || sk_table_row(run->probes, run->probe_row, &error)) {
-        progress_break(&run->progress);
-        return complain_error(&error);
-    }
-    return EXIT_GOOD;
+    if (!code)
+        return EXIT_GOOD;
+    progress_break(&run->progress);
+    return complain_error(error);
 }
 
 /* The files of a frame. */
@@ -410,11 +283,11 @@ static int step_to_end(run_state *run)
 
         /* Write tables, frame and checkpoint where they are due. */
         int at_frame = selkie_world_at_frame(run->world);
-        int code = write_rows(run);
+        int code = tell(run, run_tables_write(&run->tables, run->world, &error), &error);
         if (!code && at_frame)
             code = write_frame(run, 0);
         if (!code && at_frame)
-            code = write_bodies(run);
+            code = tell(run, run_tables_write_bodies(&run->tables, run->world, &error), &error);
         if (!code && interval_ms > 0 && sk_wall_ms() - run->checkpoint_wall >= interval_ms)
             code = save_checkpoint(run);
         if (code)
@@ -565,36 +438,13 @@ static int prepare_folder(run_state *run, run_start start)
     if (!code)
         code = run_folder_make(&run->folder, "checkpoints");
 
-    /* Tables, continued or new. */
-    int continued = run->saved_step >= 0;
+    const int continued = run->saved_step >= 0;
     if (!code)
-        code = open_stats(run, continued);
-    if (!code)
-        code = open_probes(run, continued);
-    int has_bodies = run->scene->body_count > 0 || selkie_world_body_count(run->world) > 0;
-    for (int n = 0; n < run->scene->change_count; n++)
-        has_bodies |= run->scene->changes[n].kind == SELKIE_CHANGE_BODY;
-    if (!code && has_bodies)
-        code = open_table(run, "bodies.csv", body_column_count, body_columns, continued, &run->bodies);
-    if (!code && !continued)
-        code = write_bodies(run);
+        code = tell(run, run_tables_open(&run->tables, &run->folder, run->world, continued, &error), &error);
 
     /* A resumed run has its frame already, unless a power cut lost it. */
     if (!code && (selkie_world_step_count(run->world) == 0 || selkie_world_at_frame(run->world)))
         code = write_frame(run, continued);
-    return code;
-}
-
-static int close_tables(run_state *run)
-{
-    selkie_error error = {0};
-    int code = EXIT_GOOD;
-    if (sk_table_close(&run->stats, &error))
-        code = complain_error(&error);
-    if (sk_table_close(&run->probes, &error) && !code)
-        code = complain_error(&error);
-    if (sk_table_close(&run->bodies, &error) && !code)
-        code = complain_error(&error);
     return code;
 }
 
@@ -634,7 +484,7 @@ static int finish(run_state *run, int code)
             code = saved;
     }
     if (code == EXIT_GOOD)
-        code = close_tables(run);
+        code = tell(run, run_tables_close(&run->tables, &error), &error);
     if (code == EXIT_GOOD && run->scene->whitewater.enabled && run->scene->domain.dimension == 3)
         code = make_whitewater(run->folder.path, (int)run->arguments->values[run_threads].integer, 1, run->quiet);
     if (code == EXIT_GOOD)
@@ -755,10 +605,7 @@ static int run_run(const tool_arguments *arguments)
 
     /* Clean up after any result. */
     sk_writer_destroy(run.writer);
-    sk_table_close(&run.stats, NULL);
-    sk_table_close(&run.probes, NULL);
-    sk_table_close(&run.bodies, NULL);
-    free(run.probe_row);
+    run_tables_close(&run.tables, NULL);
     if (run.world)
         selkie_world_destroy(run.world);
     if (run.scene)
