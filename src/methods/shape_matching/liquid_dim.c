@@ -8,6 +8,7 @@
  * then v -= v_n(new) n. The momentum is that before, and the result does not depend on the number of particles.
  */
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/dimension.h"
@@ -134,7 +135,7 @@ static selkie_code mark_cells(sk_step *step, selkie_error *error)
 
 /* --- Liquid near bodies --- */
 
-/* The points in the cells around one, as their records lie in memory. LOOK places beyond the last are far away. */
+/* The points in the cells around one. LOOK places beyond the last are far away. */
 enum { MOST_AROUND = 1024, LOOK = 32 };
 typedef struct points_around {
     int count; /* -1 = more than fit */
@@ -163,7 +164,7 @@ static void gather_points(const sk_step *step, sk_plain_cell cell, points_around
                 return;
             }
             for (int d = 0; d < SELKIE_DIM; d++)
-                around->x[d][around->count] = step->particles.records[p].position[d];
+                around->x[d][around->count] = (float)soft->points[k].position[d];
             around->point[around->count++] = k;
         }
     }
@@ -185,12 +186,10 @@ static inline f8 distances2(const points_around *around, int n, const float x[3]
     return sum;
 }
 
-/* The point nearest to x; of equal ones the first. -1 = there are none. */
-static int64_t nearest_of(const points_around *around, const float x[3])
+/* All squared distances to x (m2). Returns the least, infinity if there are none. */
+static inline float find_squares(const points_around *around, const float x[3], float squares[MOST_AROUND])
 {
-    _Alignas(64) float squares[MOST_AROUND];
     f8 least = f8_splat(INFINITY);
-    int64_t best = -1;
     for (int n = 0; n < around->count; n += LOOK)
         for (int i = n; i < n + LOOK; i += 8) {
             const f8 these = distances2(around, i, x);
@@ -200,6 +199,15 @@ static int64_t nearest_of(const points_around *around, const float x[3])
     float smallest = least[0];
     for (int i = 1; i < 8; i++)
         smallest = least[i] < smallest ? least[i] : smallest;
+    return smallest;
+}
+
+/* The point nearest to x; of equal ones the first. -1 = there are none. */
+static int64_t nearest_of(const points_around *around, const float x[3])
+{
+    _Alignas(64) float squares[MOST_AROUND];
+    const float smallest = find_squares(around, x, squares);
+    int64_t best = -1;
     for (int n = 0; n < around->count; n += LOOK) {
         int any = 0;
         for (int i = n; i < n + LOOK; i++)
@@ -433,12 +441,87 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
 
 /* --- Paths --- */
 
+/* Points around the cells that paths have passed, by the last bits of the cell's coordinates: the particles of a block
+ * pass the same cells. */
+enum { KEPT_LOG = 2, KEPT = 1 << SELKIE_DIM * KEPT_LOG };
+typedef struct kept_points {
+    sk_plain_cell cell;
+    points_around around;
+} kept_points;
+
+/* What the tests of paths share. */
+typedef struct path_search {
+    const sk_step *step;
+    const uint8_t *near; /* [cells] points in the cell or beside it */
+    kept_points *kept;   /* [threads][KEPT] */
+    float unsure;        /* m2  error of a squared distance in single precision */
+} path_search;
+
+static const points_around *keep_points(const path_search *in, kept_points *kept, sk_plain_cell cell, const int at[3])
+{
+    int place = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        place |= (at[d] & ((1 << KEPT_LOG) - 1)) << (d * KEPT_LOG);
+    kept += place;
+    if (kept->cell.slot != cell.slot || kept->cell.local != cell.local)
+        gather_points(in->step, cell, &kept->around);
+    kept->cell = cell;
+    return &kept->around;
+}
+
+/* As nearest_point(): the distances in double precision of those that may be the nearest. */
+static int64_t nearest_exactly(const path_search *in, const points_around *around, const float x[3])
+{
+    const sk_soft *soft = in->step->soft;
+    _Alignas(64) float squares[MOST_AROUND];
+    const float most = find_squares(around, x, squares) + in->unsure;
+    double least = INFINITY;
+    int64_t best = -1;
+    if (most > 4.0f * (float)(soft->spacing * soft->spacing) + 2.0f * in->unsure)
+        return -1;
+    for (int n = 0; n < around->count; n += LOOK) {
+        int any = 0;
+        for (int i = n; i < n + LOOK; i++)
+            any |= squares[i] <= most;
+        for (int i = n; any && i < n + LOOK && i < around->count; i++) {
+            const int64_t k = around->point[i];
+            double square = 0.0;
+            if (!(squares[i] <= most))
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                square += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
+            if (square < least || (square == least && k < best)) {
+                least = square;
+                best = k;
+            }
+        }
+    }
+    return best;
+}
+
+/* find_inside() by the points kept around the cell of x. */
+static int is_inside(const path_search *in, kept_points *kept, uint32_t p, const float x[3], inside *found)
+{
+    const sk_step *step = in->step;
+    int at[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] = (int)floor(((double)x[d] - step->grid.corner[d]) / step->grid.cell_size);
+    const sk_plain_cell cell = sk_plain_find(&step->grid, at);
+    if (!in->near[sk_plain_index(cell)])
+        return 0;
+    const points_around *around = keep_points(in, kept, cell, at);
+    if (around->count < 0)
+        return find_inside(step, cell, p, x, found);
+    return is_behind(step->soft, p, x, nearest_exactly(in, around, x), found);
+}
+
 /* Stops a particle where its path enters a body: half a spacing inside at most, from where push_out() leads it back to
  * the side that it came from. Returns whether it does. The path is that relative to the body, whose points are still at
  * the start of the step.
  */
-static int stop_particle(const sk_step *step, uint32_t p, const float before[3])
+static int stop_particle(const path_search *in, kept_points *kept, uint32_t p, const float before[3])
 {
+    const sk_step *step = in->step;
     const sk_soft *soft = step->soft;
     sk_particle *particle = &step->particles.records[p];
     double way[3] = {0.0, 0.0, 0.0}, length2 = 0.0;
@@ -450,12 +533,9 @@ static int stop_particle(const sk_step *step, uint32_t p, const float before[3])
     const int count = (int)ceil(sqrt(length2) / (0.4 * soft->spacing));
     for (int n = 0; n <= count && count > 1; n++) {
         float x[3] = {0.0f, 0.0f, 0.0f};
-        int at[3] = {0, 0, 0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
+        for (int d = 0; d < SELKIE_DIM; d++)
             x[d] = (float)((double)before[d] + way[d] * n / count);
-            at[d] = (int)floor(((double)x[d] - step->grid.corner[d]) / step->grid.cell_size);
-        }
-        if (!find_inside(step, sk_plain_find(&step->grid, at), p, x, &found))
+        if (!is_inside(in, kept, p, x, &found))
             continue;
         double into = 0.0;
         const double *drift = soft->points[found.point].velocity;
@@ -470,23 +550,52 @@ static int stop_particle(const sk_step *step, uint32_t p, const float before[3])
     return 0;
 }
 
+/* Marks the cells near points, and gets memory for the points around them. */
+static selkie_code begin_paths(sk_step *step, path_search *in, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t cells = (size_t)grid->block_count * SK_BLOCK_CELLS, kept = (size_t)step->threads * KEPT;
+    uint8_t *near;
+    double farthest = 0.0;
+    SK_TRY(mark_cells(step, error));
+    SK_TRY(sk_step_scratch(step, cells, "bodies", (void **)&near, error));
+    SK_TRY(sk_step_scratch(step, kept * sizeof *in->kept, "bodies", (void **)&in->kept, error));
+    memset(near, 0, SK_BLOCK_CELLS);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        if (!find_near(step, b, near + (size_t)b * SK_BLOCK_CELLS))
+            memset(near + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS);
+    for (size_t n = 0; n < kept; n++)
+        in->kept[n].cell = (sk_plain_cell){-1, -1};
+
+    /* Points within three cells, in coordinates of at most `farthest`. */
+    for (int d = 0; d < SELKIE_DIM; d++)
+        farthest = fmax(farthest, fmax(fabs(grid->low[d]), fabs(grid->high[d])) + 3.0 * grid->cell_size);
+    in->step = step;
+    in->near = near;
+    in->unsure = (float)(2e-6 * grid->cell_size * (farthest + grid->cell_size));
+    return SELKIE_OK;
+}
+
 /* Fast liquid does not pass thin bodies: paths of the move are tested against the points. */
 selkie_code SK_DIM(sk_soft_stop)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     const sk_grid *grid = &step->grid;
+    path_search in;
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
-    SK_TRY(mark_cells(step, error));
+    SK_TRY(begin_paths(step, &in, error));
     int stopped = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4) reduction(| : stopped)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        kept_points *kept = in.kept + (size_t)omp_get_thread_num() * KEPT;
         int near = 0;
         for (int n = 0; n < SK_NEIGHBOURS; n++)
             near |= soft->crowded_blocks[grid->neighbours[b][n]];
         for (uint32_t p = start[0]; near && p < start[SK_BLOCK_CELLS]; p++)
             if (!soft->owner[p] && !(step->particles.records[p].flags & SK_PARTICLE_DEAD))
-                stopped |= stop_particle(step, p, soft->from[p]);
+                stopped |= stop_particle(&in, kept, p, soft->from[p]);
     }
     if (stopped)
         sk_particles_moved(&step->particles);
