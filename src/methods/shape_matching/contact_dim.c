@@ -10,6 +10,7 @@
 
 #include "base/dimension.h"
 #include "grid/plain.h"
+#include "grid/tile.h"
 #include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_matching.h"
 
@@ -160,7 +161,27 @@ typedef struct search {
     const soft_response *responses;
     const double *ahead;  /* m/s  added to all velocities */
     const uint8_t *sides; /* [outer points] bits of the sides of the domain within reach */
+
+    /* Bits of the bodies with points in a cell, and within two cells of it: that of body b is b % 32. */
+    uint32_t *bodies_in, *bodies_near;
 } search;
+
+/* Outer points of a body that may touch a side of the domain, an obstacle or another body, and their best contacts.
+ * Threads take one at a time; those with the same partner are joined in order. */
+typedef enum partner_kind { SIDE, OBSTACLE, BODY } partner_kind;
+typedef struct contact_task {
+    int body, partner;
+    partner_kind kind;
+    uint32_t begin, end; /* of `outer` */
+    chosen best;
+} contact_task;
+
+enum { TASK_POINTS = 1024 };
+
+typedef struct task_list {
+    contact_task *tasks;
+    size_t count, capacity;
+} task_list;
 
 /* Gap of a point's surface to a side of the domain (m), and the velocity away from it (m/s). */
 static double gap_to_side(const search *in, uint32_t k, int side, double *away)
@@ -185,14 +206,15 @@ static uint8_t sides_near(const search *in, uint32_t k)
 }
 
 /* Contacts of a body with a closed side of the domain. */
-static void meet_walls(const search *in, int b, int side, chosen *best)
+static void meet_side(const search *in, contact_task *task)
 {
+    const int b = task->body, side = task->partner;
     const sk_soft *soft = in->step->soft;
     const sk_soft_body *body = &soft->bodies[b];
     const int axis = side / 2;
     double normal[3] = {0.0, 0.0, 0.0};
     normal[axis] = side % 2 ? -1.0 : 1.0;
-    for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++) {
+    for (uint32_t n = task->begin; n < task->end; n++) {
         const uint32_t k = soft->outer[n];
         double own[3], away;
         contact c = {.body = {b, -1}, .friction = body->def->friction};
@@ -208,17 +230,19 @@ static void meet_walls(const search *in, int b, int side, chosen *best)
         }
         set_axes(&c, normal);
         set_target(in->step, &c, body->def->restitution);
-        choose(best, &c, c.arm[0]);
+        choose(&task->best, &c, c.arm[0]);
     }
 }
 
 /* Contacts of a body with an obstacle, or a rigid body, at the end of the step. */
-static void meet_obstacle(const search *in, int b, const sk_obstacle *obstacle, chosen *best)
+static void meet_obstacle(const search *in, contact_task *task)
 {
     const sk_step *step = in->step;
+    const sk_obstacle *obstacle = &step->solids.obstacles[task->partner];
+    const int b = task->body;
     const sk_soft *soft = step->soft;
     const sk_soft_body *body = &soft->bodies[b];
-    for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++) {
+    for (uint32_t n = task->begin; n < task->end; n++) {
         const uint32_t k = soft->outer[n];
         const sk_soft_point *point = &soft->points[k];
         const double room = 2.0 * step->grid.cell_size;
@@ -244,59 +268,85 @@ static void meet_obstacle(const search *in, int b, const sk_obstacle *obstacle, 
             continue;
         set_axes(&c, normal);
         set_target(step, &c, body->def->restitution);
-        choose(best, &c, c.arm[0]);
+        choose(&task->best, &c, c.arm[0]);
     }
 }
 
-/* The point of body `other` nearest to a position; -1 = none within `cells` cells around. */
-static int64_t nearest_point(const sk_step *step, const double x[3], int other, int cells)
+/* The point of body `other` in a cell that is nearest to x, if nearer than the best so far. */
+static void look_into(const sk_step *step, sk_plain_cell cell, const double x[3], int other, double *least,
+                      int64_t *best)
 {
     const sk_soft *soft = step->soft;
-    const sk_grid *grid = &step->grid;
-    const uint32_t *owner = soft->owner;
     const uint32_t wanted = (uint32_t)soft->bodies[other].number + 1;
-    int at[3] = {0, 0, 0}, offset[3];
-    double least = INFINITY;
+    uint32_t begin, end;
+    sk_plain_particles(&step->grid, cell, &begin, &end);
+    for (uint32_t p = begin; p < end; p++) {
+        const uint32_t k = step->particles.records[p].id - soft->first_id;
+        double distance2 = 0.0;
+        if (soft->owner[p] != wanted || k >= soft->point_count)
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            distance2 += (soft->points[k].position[d] - x[d]) * (soft->points[k].position[d] - x[d]);
+        if (distance2 < *least || (distance2 == *least && (int64_t)k < *best)) {
+            *least = distance2;
+            *best = (int64_t)k;
+        }
+    }
+}
+
+/* The point of body `other` nearest to a position; -1 = none within two cells around. Near cells come first, so that
+ * most of the others are too far away. */
+static int64_t nearest_point(const search *in, const double x[3], int other)
+{
+    static const int order[5] = {0, -1, 1, -2, 2};
+    const sk_grid *grid = &in->step->grid;
+    const double h = grid->cell_size;
+    const uint32_t bit = 1u << (other & 31);
+    int at[3] = {0, 0, 0};
+    double least = INFINITY, gap2[3][5] = {{0.0}};
     int64_t best = -1;
     for (int d = 0; d < SELKIE_DIM; d++)
-        at[d] = (int)floor((x[d] - grid->corner[d]) / grid->cell_size);
-    for (offset[2] = SELKIE_DIM == 3 ? -cells : 0; offset[2] <= (SELKIE_DIM == 3 ? cells : 0); offset[2]++)
-        for (offset[1] = -cells; offset[1] <= cells; offset[1]++)
-            for (offset[0] = -cells; offset[0] <= cells; offset[0]++) {
-                const int cell[3] = {at[0] + offset[0], at[1] + offset[1], at[2] + offset[2]};
-                uint32_t begin, end;
-                sk_plain_particles(grid, sk_plain_find(grid, cell), &begin, &end);
-                for (uint32_t p = begin; p < end; p++) {
-                    const uint32_t k = step->particles.records[p].id - soft->first_id;
-                    double distance2 = 0.0;
-                    if (owner[p] != wanted || k >= soft->point_count)
-                        continue;
-                    for (int d = 0; d < SELKIE_DIM; d++)
-                        distance2 += (soft->points[k].position[d] - x[d]) * (soft->points[k].position[d] - x[d]);
-                    if (distance2 < least || (distance2 == least && (int64_t)k < best)) {
-                        least = distance2;
-                        best = (int64_t)k;
-                    }
-                }
+        at[d] = (int)floor((x[d] - grid->corner[d]) / h);
+    const sk_plain_cell own = sk_plain_find(grid, at);
+    if (own.slot && !(in->bodies_near[sk_plain_index(own)] & bit))
+        return -1;
+
+    /* Squared distances to cells along the axes, a little less since positions are rounded for the sort. */
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = 0; i < 5; i++) {
+            const double low = grid->corner[d] + (at[d] + order[i]) * h - 1e-3 * h, high = low + 1.002 * h;
+            const double gap = x[d] < low ? low - x[d] : x[d] > high ? x[d] - high : 0.0;
+            gap2[d][i] = gap * gap;
+        }
+    for (int k = 0; k < (SELKIE_DIM == 3 ? 5 : 1); k++)
+        for (int j = 0; j < 5 && gap2[2][k] <= least; j++)
+            for (int i = 0; i < 5 && gap2[1][j] + gap2[2][k] <= least; i++) {
+                const int there[3] = {at[0] + order[i], at[1] + order[j], at[2] + order[k]};
+                if (gap2[0][i] + gap2[1][j] + gap2[2][k] > least)
+                    continue;
+                const sk_plain_cell cell = sk_plain_find(grid, there);
+                if (in->bodies_in[sk_plain_index(cell)] & bit)
+                    look_into(in->step, cell, x, other, &least, &best);
             }
     return best;
 }
 
-/* Contacts of the points of body a with the surface of body b. */
-static void meet_body(const search *in, int a, int b, chosen *best)
+/* Contacts of the points of a body with the surface of another. */
+static void meet_body(const search *in, contact_task *task)
 {
     const sk_step *step = in->step;
+    const int a = task->body, b = task->partner;
     const sk_soft *soft = step->soft;
     const sk_soft_body *body = &soft->bodies[a], *other = &soft->bodies[b];
     const double h = step->grid.cell_size;
-    for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++) {
+    for (uint32_t n = task->begin; n < task->end; n++) {
         const uint32_t k = soft->outer[n];
         const sk_soft_point *point = &soft->points[k];
         double own[3], normal[3], approach = 0.0;
         int near = is_there(soft, k);
         for (int d = 0; d < SELKIE_DIM && near; d++)
             near &= point->position[d] > other->low[d] - 1.0 * h && point->position[d] < other->high[d] + 1.0 * h;
-        const int64_t j = near ? nearest_point(step, point->position, b, 2) : -1;
+        const int64_t j = near ? nearest_point(in, point->position, b) : -1;
         if (j < 0)
             continue;
 
@@ -319,7 +369,7 @@ static void meet_body(const search *in, int a, int b, chosen *best)
             continue;
         set_axes(&c, normal);
         set_target(step, &c, fmax(body->def->restitution, other->def->restitution));
-        choose(best, &c, c.arm[0]);
+        choose(&task->best, &c, c.arm[0]);
     }
 }
 
@@ -362,35 +412,172 @@ static selkie_code find_sides(sk_step *step, search *in, selkie_error *error)
     return SELKIE_OK;
 }
 
-static selkie_code list_contacts(sk_step *step, search *in, contact_list *list, selkie_error *error)
+/* --- Cells of bodies --- */
+
+SK_TILE_LOADER(load_bits, uint32_t)
+
+/* Marks the cells within two cells of those with points. */
+static void spread_bits(const search *in, int block)
 {
-    sk_soft *soft = step->soft;
+    enum { N = SK_TILE_N(2), VALUES = SK_TILE_VALUES(2) };
+    static const int strides[3] = {1, N, N * N};
+    uint32_t tile[VALUES], wide[VALUES];
+    load_bits(&in->step->grid, in->bodies_in, block, 2, tile);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int stride = strides[d];
+        memset(wide, 0, sizeof wide);
+        for (int n = 2 * stride; n < VALUES - 2 * stride; n++)
+            wide[n] = tile[n - 2 * stride] | tile[n - stride] | tile[n] | tile[n + stride] | tile[n + 2 * stride];
+        memcpy(tile, wide, sizeof tile);
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const int i = sk_plain_along(c, 0), j = sk_plain_along(c, 1), k = SELKIE_DIM == 3 ? sk_plain_along(c, 2) : 0;
+        in->bodies_near[(size_t)block * SK_BLOCK_CELLS + (size_t)c] = tile[SK_TILE_ORIGIN(2) + i + N * (j + N * k)];
+    }
+}
+
+/* Finds the bodies in and near the cells, where there is more than one. */
+static selkie_code mark_bodies(sk_step *step, search *in, selkie_error *error)
+{
+    const sk_soft *soft = step->soft;
+    const sk_grid *grid = &step->grid;
+    const size_t blocks = (size_t)grid->block_count, bytes = blocks * SK_BLOCK_CELLS * sizeof(uint32_t);
+    uint32_t *in_block, *bits_of;
+    SK_TRY(sk_step_scratch(step, bytes, "bodies", (void **)&in->bodies_in, error));
+    SK_TRY(sk_step_scratch(step, bytes, "bodies", (void **)&in->bodies_near, error));
+    SK_TRY(sk_step_scratch(step, blocks * sizeof *in_block, "bodies", (void **)&in_block, error));
+    SK_TRY(sk_step_scratch(step, (size_t)soft->wet_count * sizeof *bits_of, "bodies", (void **)&bits_of, error));
+    memset(bits_of, 0, (size_t)soft->wet_count * sizeof *bits_of);
+    for (int b = 0; b < soft->body_count; b++)
+        bits_of[soft->bodies[b].number + 1] = 1u << (b & 31);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 0; b < grid->block_count; b++) {
+        in_block[b] = 0;
+        SK_PLAIN_EACH_CELL(cell, b)
+        {
+            uint32_t begin, end, bits = 0;
+            sk_plain_particles(grid, cell, &begin, &end);
+            for (uint32_t p = begin; p < end; p++)
+                bits |= bits_of[soft->owner[p]];
+            in->bodies_in[sk_plain_index(cell)] = bits;
+            in_block[b] |= bits;
+        }
+    }
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 0; b < grid->block_count; b++) {
+        uint32_t bits = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            bits |= in_block[grid->neighbours[b][n]];
+        if (soft->body_count > 32 || bits & (bits - 1)) /* two bodies may share a bit */
+            spread_bits(in, b);
+        else
+            memset(in->bodies_near + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof *in->bodies_near);
+    }
+    return SELKIE_OK;
+}
+
+/* --- All contacts --- */
+
+static selkie_code add_tasks(sk_step *step, task_list *list, int body, partner_kind kind, int partner,
+                             selkie_error *error)
+{
+    const sk_soft_body *own = &step->soft->bodies[body];
+    const uint32_t last = own->first_outer + own->outer_count;
+    SK_TRY(sk_reserve(step->memory, (void **)&list->tasks, &list->capacity,
+                      list->count + own->outer_count / TASK_POINTS + 1, sizeof *list->tasks, "bodies", error));
+    for (uint32_t n = own->first_outer; n < last; n += TASK_POINTS) {
+        contact_task *task = &list->tasks[list->count++];
+        task->body = body;
+        task->kind = kind;
+        task->partner = partner;
+        task->begin = n;
+        task->end = last - n < TASK_POINTS ? last : n + TASK_POINTS;
+        memset(task->best.found, 0, sizeof task->best.found);
+    }
+    return SELKIE_OK;
+}
+
+/* The tasks of all bodies. `pairs`: whether two bodies may meet. */
+static selkie_code list_tasks(sk_step *step, const search *in, task_list *list, int *pairs, selkie_error *error)
+{
+    const sk_soft *soft = step->soft;
     const double room = 2.0 * step->grid.cell_size;
-    SK_TRY(find_sides(step, in, error));
+    *pairs = 0;
     for (int a = 0; a < soft->body_count; a++) {
         const sk_soft_body *body = &soft->bodies[a];
-        for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-            chosen best = {0};
-            meet_walls(in, a, side, &best);
-            SK_TRY(take(step, list, &best, error));
-        }
+        uint8_t sides = 0;
+        for (uint32_t n = body->first_outer; n < body->first_outer + body->outer_count; n++)
+            sides |= in->sides[n];
+        for (int side = 0; side < 2 * SELKIE_DIM; side++)
+            if (sides >> side & 1)
+                SK_TRY(add_tasks(step, list, a, SIDE, side, error));
         for (int o = 0; o < step->solids.obstacle_count; o++) {
-            chosen best = {0};
             const sk_obstacle *obstacle = &step->solids.obstacles[o];
-            if (!boxes_near(body->low, body->high, obstacle->swept_low, obstacle->swept_high, room))
-                continue;
-            meet_obstacle(in, a, obstacle, &best);
-            SK_TRY(take(step, list, &best, error));
+            if (boxes_near(body->low, body->high, obstacle->swept_low, obstacle->swept_high, room))
+                SK_TRY(add_tasks(step, list, a, OBSTACLE, o, error));
         }
         for (int b = 0; b < soft->body_count; b++) {
-            chosen best = {0};
             if (a == b || !boxes_near(body->low, body->high, soft->bodies[b].low, soft->bodies[b].high, room))
                 continue;
-            meet_body(in, a, b, &best);
-            SK_TRY(take(step, list, &best, error));
+            *pairs = 1;
+            SK_TRY(add_tasks(step, list, a, BODY, b, error));
         }
     }
     return SELKIE_OK;
+}
+
+static void run_task(const search *in, contact_task *task)
+{
+    if (task->kind == SIDE)
+        meet_side(in, task);
+    else if (task->kind == OBSTACLE)
+        meet_obstacle(in, task);
+    else
+        meet_body(in, task);
+}
+
+/* Adds the best contacts of later points. */
+static void join(chosen *best, const chosen *later)
+{
+    for (int i = 0; i <= DIRECTIONS; i++) {
+        if (!later->found[i] || (best->found[i] && !(later->score[i] > best->score[i])))
+            continue;
+        best->found[i] = 1;
+        best->score[i] = later->score[i];
+        best->contacts[i] = later->contacts[i];
+    }
+}
+
+static selkie_code run_tasks(sk_step *step, search *in, task_list *todo, contact_list *list, selkie_error *error)
+{
+    int pairs;
+    SK_TRY(find_sides(step, in, error));
+    SK_TRY(list_tasks(step, in, todo, &pairs, error));
+    if (pairs)
+        SK_TRY(mark_bodies(step, in, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (size_t n = 0; n < todo->count; n++)
+        run_task(in, &todo->tasks[n]);
+
+    for (size_t n = 0, next; n < todo->count; n = next) {
+        contact_task *task = &todo->tasks[n];
+        for (next = n + 1; next < todo->count; next++) {
+            const contact_task *later = &todo->tasks[next];
+            if (later->body != task->body || later->kind != task->kind || later->partner != task->partner)
+                break;
+            join(&task->best, &later->best);
+        }
+        SK_TRY(take(step, list, &task->best, error));
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code list_contacts(sk_step *step, search *in, contact_list *list, selkie_error *error)
+{
+    task_list todo = {0};
+    const selkie_code code = run_tasks(step, in, &todo, list, error);
+    sk_release(step->memory, todo.tasks);
+    return code;
 }
 
 /* --- Solving them --- */
