@@ -32,6 +32,10 @@ static void destroy(sk_step *step)
     sk_release(step->memory, frozen->queue);
     sk_release(step->memory, frozen->body_of);
     sk_release(step->memory, frozen->before);
+    sk_release(step->memory, frozen->content);
+    sk_release(step->memory, frozen->members);
+    sk_release(step->memory, frozen->touching);
+    sk_release(step->memory, frozen->spans);
     sk_release(step->memory, frozen->entries);
     sk_release(step->memory, frozen->response);
     sk_release(step->memory, frozen);
@@ -52,16 +56,16 @@ static void statistics(const sk_step *step, selkie_statistics *statistics)
         statistics->potential_energy -= step->scene->gravity[d] * frozen->lifted[d];
 }
 
-/* Two copies of frozen_at; the body and the position of a particle. */
+/* Two copies of frozen_at; the body and the position of a particle; its place among the members of its body. */
 static double bytes_per_particle(const selkie_scene *scene)
 {
     (void)scene;
-    return 2 * 12 + 14;
+    return 2 * 12 + 14 + 5;
 }
 
 static double bytes_per_cell(const selkie_scene *scene)
 {
-    return 8 + scene->domain.dimension * 6;
+    return 10 + scene->domain.dimension * 6;
 }
 
 const sk_method sk_method_frozen = {

@@ -35,6 +35,18 @@ typedef struct sk_frozen_body {
     int held;                            /* by a cold surface */
 } sk_frozen_body;
 
+/* Particles of one body that a thread takes at a time. Sums of spans are added in order, for the same bits on any number
+ * of threads. */
+typedef struct sk_frozen_span {
+    int body;
+    uint32_t begin, end; /* of `members` */
+} sk_frozen_span;
+
+enum { SK_FROZEN_SPAN = 2048 };
+
+/* Bodies of the particles in a cell: one for all of them, or these. */
+enum { SK_FROZEN_NONE = -1, SK_FROZEN_EMPTY = -2, SK_FROZEN_MIXED = -3 };
+
 typedef struct sk_frozen {
     const sk_inlet none; /* makes the solids keep velocities */
     int body_count;
@@ -48,7 +60,13 @@ typedef struct sk_frozen {
     int64_t particle_count;
     int16_t *body_of;   /* [particles] body, -1 = none */
     float (*before)[3]; /* [particles] m  positions at the start of the step */
-    size_t body_of_capacity, before_capacity;
+    int16_t *content;   /* [blocks][cells] bodies of the particles */
+    uint32_t *members;  /* particles of bodies, by body, in order */
+    uint8_t *touching;  /* [members] near a surface; scratch */
+    sk_frozen_span *spans;
+    uint32_t first_member[SK_FROZEN_MOST_BODIES + 1];
+    int span_count;
+    size_t body_of_capacity, before_capacity, content_capacity, member_capacity, touching_capacity, span_capacity;
     sk_poisson_modes modes;
     sk_poisson_mode_entry *entries;
     size_t entry_capacity;

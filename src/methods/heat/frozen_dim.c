@@ -11,7 +11,7 @@
 #include "methods/liquid_plain.h"
 #include "methods/sorting.h"
 
-enum { UNKNOWN = -2, NONE = -1 }; /* labels of cells that are solid and in no body yet, and of cells that are not */
+enum { UNKNOWN = -2, NONE = SK_FROZEN_NONE }; /* labels of cells that are solid and in no body yet, and of cells that are not */
 
 static const float *liquid_fractions(const sk_step *step)
 {
@@ -69,6 +69,8 @@ static selkie_code reserve(sk_step *step, sk_frozen *frozen, selkie_error *error
                       error));
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->before, &frozen->before_capacity, count, sizeof *frozen->before,
                       what, error));
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->content, &frozen->content_capacity, cells, sizeof(int16_t), what,
+                      error));
     for (int d = 0; d < SELKIE_DIM; d++) {
         SK_TRY(sk_reserve(step->memory, (void **)&frozen->share[d], &frozen->share_capacity[d], cells, sizeof(float),
                           what, error));
@@ -156,31 +158,106 @@ static void assign_block(const sk_step *step, sk_frozen *frozen, const float *li
 {
     SK_PLAIN_EACH_CELL(cell, block)
     {
-        uint32_t first, last;
+        uint32_t first, last, solid = 0;
         sk_plain_particles(&step->grid, cell, &first, &last);
         const int body = frozen->marked[block] && last > first ? body_near(step, frozen, cell) : NONE;
         for (uint32_t p = first; p < last; p++) {
-            frozen->body_of[p] = (int16_t)(sk_frozen_is_solid(liquid, p) ? body : NONE);
+            const int is_solid = sk_frozen_is_solid(liquid, p);
+            frozen->body_of[p] = (int16_t)(is_solid ? body : NONE);
+            solid += (uint32_t)is_solid;
             memcpy(frozen->before[p], step->particles.records[p].position, sizeof *frozen->before);
         }
+        frozen->content[sk_plain_index(cell)] = (int16_t)(last == first             ? SK_FROZEN_EMPTY
+                                                          : !solid || body == NONE  ? NONE
+                                                          : solid == last - first   ? body
+                                                                                    : SK_FROZEN_MIXED);
     }
+}
+
+/* Lists the particles of each body, and the spans of the lists. */
+static selkie_code list_members(sk_step *step, sk_frozen *frozen, selkie_error *error)
+{
+    static const char what[] = "frozen bodies";
+    uint32_t next[SK_FROZEN_MOST_BODIES] = {0}, *first = frozen->first_member;
+    for (int64_t p = 0; p < frozen->particle_count; p++)
+        if (frozen->body_of[p] >= 0)
+            next[frozen->body_of[p]]++;
+    first[0] = 0;
+    size_t most = 0;
+    for (int b = 0; b < frozen->body_count; b++) {
+        first[b + 1] = first[b] + next[b];
+        most += next[b] / SK_FROZEN_SPAN + 1;
+        next[b] = first[b];
+    }
+    const size_t count = (size_t)first[frozen->body_count] + 1;
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->members, &frozen->member_capacity, count,
+                      sizeof *frozen->members, what, error));
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->touching, &frozen->touching_capacity, count, 1, what, error));
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->spans, &frozen->span_capacity, most, sizeof *frozen->spans, what,
+                      error));
+    for (int64_t p = 0; p < frozen->particle_count; p++)
+        if (frozen->body_of[p] >= 0)
+            frozen->members[next[frozen->body_of[p]]++] = (uint32_t)p;
+    frozen->span_count = 0;
+    for (int b = 0; b < frozen->body_count; b++)
+        for (uint32_t n = first[b]; n < first[b + 1]; n += SK_FROZEN_SPAN)
+            frozen->spans[frozen->span_count++] = (sk_frozen_span){
+                b, n, first[b + 1] - n < SK_FROZEN_SPAN ? first[b + 1] : n + (uint32_t)SK_FROZEN_SPAN};
+    return SELKIE_OK;
 }
 
 /* --- Mass and motion --- */
 
-static void sum_masses(const sk_step *step, sk_frozen *frozen, const sk_attribute *material)
+/* Sums over particles of a body. */
+typedef struct frozen_sums {
+    double mass, weight, centre[3], velocity[3];
+    double inertia[9], momentum[3]; /* about the centre */
+} frozen_sums;
+
+static void sum_masses(const sk_step *step, const sk_frozen *frozen, const sk_frozen_span *span, frozen_sums *sums)
 {
-    for (int64_t p = 0; p < frozen->particle_count; p++) {
-        if (frozen->body_of[p] < 0)
-            continue;
-        sk_frozen_body *body = &frozen->bodies[frozen->body_of[p]];
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    memset(sums, 0, sizeof *sums);
+    for (uint32_t n = span->begin; n < span->end; n++) {
+        const uint32_t p = frozen->members[n];
         const sk_particle *particle = &step->particles.records[p];
         const double mass = sk_step_mass(step, material, p);
-        body->mass += mass;
-        body->weight += mass * sk_frozen_relative_weight(&step->scene->materials[material ? material->data[p] : 0]);
+        sums->mass += mass;
+        sums->weight += mass * sk_frozen_relative_weight(&step->scene->materials[material ? material->data[p] : 0]);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            body->centre[d] += mass * (double)particle->position[d];
-            body->velocity[d] += mass * (double)particle->velocity[d];
+            sums->centre[d] += mass * (double)particle->position[d];
+            sums->velocity[d] += mass * (double)particle->velocity[d];
+        }
+    }
+}
+
+/* Moments of inertia and angular momenta about the centres. */
+static void sum_moments(const sk_step *step, const sk_frozen *frozen, const sk_frozen_span *span, frozen_sums *sums)
+{
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    const sk_frozen_body *body = &frozen->bodies[span->body];
+    for (uint32_t n = span->begin; n < span->end; n++) {
+        const uint32_t p = frozen->members[n];
+        const sk_particle *particle = &step->particles.records[p];
+        double arm[3] = {0.0, 0.0, 0.0}, velocity[3] = {0.0, 0.0, 0.0};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            arm[d] = (double)particle->position[d] - body->centre[d];
+            velocity[d] = (double)particle->velocity[d];
+        }
+        sk_frozen_add_moments(sk_step_mass(step, material, p), arm, velocity, sums->inertia, sums->momentum);
+    }
+}
+
+/* Mass, centre and velocity of the bodies, from the sums of their spans. */
+static void set_masses(sk_frozen *frozen, const frozen_sums *sums)
+{
+    for (int s = 0; s < frozen->span_count; s++) {
+        sk_frozen_body *body = &frozen->bodies[frozen->spans[s].body];
+        body->mass += sums[s].mass;
+        body->weight += sums[s].weight;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            body->centre[d] += sums[s].centre[d];
+            body->velocity[d] += sums[s].velocity[d];
         }
     }
     for (int b = 0; b < frozen->body_count; b++)
@@ -190,41 +267,31 @@ static void sum_masses(const sk_step *step, sk_frozen *frozen, const sk_attribut
         }
 }
 
-/* Moments of inertia and angular momenta about the centres. */
-static void sum_moments(const sk_step *step, sk_frozen *frozen, const sk_attribute *material, double (*inertia)[9],
-                        double (*momentum)[3])
-{
-    for (int64_t p = 0; p < frozen->particle_count; p++) {
-        if (frozen->body_of[p] < 0)
-            continue;
-        const sk_frozen_body *body = &frozen->bodies[frozen->body_of[p]];
-        const sk_particle *particle = &step->particles.records[p];
-        double arm[3] = {0.0, 0.0, 0.0}, velocity[3] = {0.0, 0.0, 0.0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            arm[d] = (double)particle->position[d] - body->centre[d];
-            velocity[d] = (double)particle->velocity[d];
-        }
-        sk_frozen_add_moments(sk_step_mass(step, material, p), arm, velocity, inertia[frozen->body_of[p]],
-                              momentum[frozen->body_of[p]]);
-    }
-}
-
 static selkie_code measure_bodies(sk_step *step, sk_frozen *frozen, selkie_error *error)
 {
-    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
-    const size_t count = (size_t)frozen->body_count + 1;
-    double(*inertia)[9], (*momentum)[3];
-    SK_TRY(sk_step_scratch(step, count * sizeof *inertia, "frozen bodies", (void **)&inertia, error));
-    SK_TRY(sk_step_scratch(step, count * sizeof *momentum, "frozen bodies", (void **)&momentum, error));
-    memset(inertia, 0, count * sizeof *inertia);
-    memset(momentum, 0, count * sizeof *momentum);
+    frozen_sums *sums;
+    SK_TRY(sk_step_scratch(step, ((size_t)frozen->span_count + 1) * sizeof *sums, "frozen bodies", (void **)&sums,
+                           error));
     memset(frozen->bodies, 0, sizeof *frozen->bodies * (size_t)frozen->body_count);
-    sum_masses(step, frozen, material);
-    sum_moments(step, frozen, material, inertia, momentum);
-    for (int b = 0; b < frozen->body_count; b++) {
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int s = 0; s < frozen->span_count; s++)
+        sum_masses(step, frozen, &frozen->spans[s], &sums[s]);
+    set_masses(frozen, sums);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int s = 0; s < frozen->span_count; s++)
+        sum_moments(step, frozen, &frozen->spans[s], &sums[s]);
+
+    for (int b = 0, s = 0; b < frozen->body_count; b++) {
         sk_frozen_body *body = &frozen->bodies[b];
-        sk_frozen_invert(inertia[b], SELKIE_DIM, body->inverse_inertia);
-        sk_frozen_turn(body->inverse_inertia, momentum[b], body->turning);
+        double inertia[9] = {0.0}, momentum[3] = {0.0};
+        for (; s < frozen->span_count && frozen->spans[s].body == b; s++) {
+            for (int n = 0; n < 9; n++)
+                inertia[n] += sums[s].inertia[n];
+            for (int d = 0; d < 3; d++)
+                momentum[d] += sums[s].momentum[d];
+        }
+        sk_frozen_invert(inertia, SELKIE_DIM, body->inverse_inertia);
+        sk_frozen_turn(body->inverse_inertia, momentum, body->turning);
     }
     return SELKIE_OK;
 }
@@ -322,6 +389,20 @@ static float share_of_face(const sk_step *step, const sk_frozen *frozen, sk_plai
     return sk_frozen_share(solid[larger], all);
 }
 
+/* The share of a body in a face where the particles of both cells belong to one, or to none; -1 = it needs weights. */
+static float plain_share(const sk_frozen *frozen, sk_plain_cell cell, sk_plain_cell below, int *owner)
+{
+    const int above = frozen->content[sk_plain_index(cell)];
+    const int under = below.slot ? frozen->content[sk_plain_index(below)] : SK_FROZEN_EMPTY;
+    if (above == SK_FROZEN_MIXED || under == SK_FROZEN_MIXED)
+        return -1.0f;
+    if (above != under && above != SK_FROZEN_EMPTY && under != SK_FROZEN_EMPTY)
+        return -1.0f;
+    const int body = above == SK_FROZEN_EMPTY ? under : above;
+    *owner = body < 0 ? NONE : body;
+    return body < 0 ? 0.0f : 1.0f;
+}
+
 /* Shares of a block. Returns whether there are any. */
 static int find_shares(const sk_step *step, const sk_frozen *frozen, int block)
 {
@@ -331,7 +412,9 @@ static int find_shares(const sk_step *step, const sk_frozen *frozen, int block)
         const size_t here = sk_plain_index(cell);
         int owner = NONE;
         const float open = open_fraction_at(step, cell, d);
-        const float share = open > 0.0f ? share_of_face(step, frozen, cell, d, &owner) : 0.0f;
+        float share = open > 0.0f ? plain_share(frozen, cell, sk_plain_next(&step->grid, cell, d, -1), &owner) : 0.0f;
+        if (share < 0.0f)
+            share = share_of_face(step, frozen, cell, d, &owner);
         frozen->share[d][here] = open * share;
         frozen->owner[d][here] = (int16_t)owner;
         any |= share > 0.0f;
@@ -391,6 +474,10 @@ selkie_code SK_DIM(sk_frozen_find)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= step->grid.particle_blocks; b++)
         assign_block(step, frozen, liquid, b);
+    for (size_t c = (size_t)(step->grid.particle_blocks + 1) * SK_BLOCK_CELLS;
+         c < (size_t)step->grid.block_count * SK_BLOCK_CELLS; c++)
+        frozen->content[c] = SK_FROZEN_EMPTY;
+    SK_TRY(list_members(step, frozen, error));
     SK_TRY(measure_bodies(step, frozen, error));
     find_held(step, frozen);
 

@@ -58,45 +58,79 @@ static void find_rotation(const double turning[3], double dt, double rotation[9]
     sk_frozen_rotation(vector, rotation);
 }
 
+/* Depth of a position in a closed side of the domain, or within `margin` of it (m). Others are not positive. */
+static double depth_in_side(const sk_step *step, const double x[3], double margin, int side)
+{
+    const int d = side / 2, sign = side % 2 ? -1 : 1;
+    const double depth = margin - sign * (x[d] - (side % 2 ? step->grid.high[d] : step->grid.low[d]));
+    return step->scene->domain.walls[side] == SELKIE_WALL_OPEN ? 0.0 : depth;
+}
+
+static int is_near_obstacle(const sk_step *step, const double x[3])
+{
+    const float single[3] = {(float)x[0], (float)x[1], (float)x[2]};
+    return step->solids.obstacle_count && sk_solids_near(&step->solids, &step->grid, single);
+}
+
+/* May contacts_of_point() find one? */
+static int may_touch(const sk_step *step, const double x[3], double margin)
+{
+    int near = 0;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        near |= depth_in_side(step, x, margin, side) > 0.0;
+    return near || is_near_obstacle(step, x);
+}
+
 /* Surfaces that a particle at x would be in, or nearer to than `margin`. */
 static void contacts_of_point(const sk_step *step, const double x[3], double margin, touch *list, int *count)
 {
-    const sk_grid *grid = &step->grid;
-    const float single[3] = {(float)x[0], (float)x[1], (float)x[2]};
     double normal[3] = {0.0, 0.0, 0.0};
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        const int d = side / 2, sign = side % 2 ? -1 : 1;
-        const double depth = margin - sign * (x[d] - (side % 2 ? grid->high[d] : grid->low[d]));
-        if (!(depth > 0.0) || step->scene->domain.walls[side] == SELKIE_WALL_OPEN)
+        const double depth = depth_in_side(step, x, margin, side);
+        if (!(depth > 0.0))
             continue;
-        normal[d] = sign;
+        normal[side / 2] = side % 2 ? -1.0 : 1.0;
         add_contact(list, count, side, depth, x, normal);
-        normal[d] = 0.0;
+        normal[side / 2] = 0.0;
     }
     int obstacle;
-    if (!step->solids.obstacle_count || !sk_solids_near(&step->solids, grid, single))
+    if (!is_near_obstacle(step, x))
         return;
     const double depth = margin - sk_solids_distance(&step->solids, x, normal, &obstacle);
     if (depth > 0.0 && obstacle >= 0)
         add_contact(list, count, 6 + obstacle, depth, x, normal);
 }
 
+/* Contacts of the particles of a body that would go too far. Threads find the particles; their order stays. */
+static int find_contacts(const sk_step *step, const sk_frozen *frozen, const sk_frozen_contact *c,
+                         touch list[MOST_CONTACTS])
+{
+    const sk_frozen_body *body = &frozen->bodies[c->body];
+    const uint32_t begin = frozen->first_member[c->body], end = frozen->first_member[c->body + 1];
+    int count = 0;
+    double rotation[9];
+    find_rotation(c->turning, step->dt, rotation);
+#pragma omp parallel for num_threads(step->threads) schedule(static) if (end - begin > SK_FROZEN_SPAN)
+    for (uint32_t n = begin; n < end; n++) {
+        double x[3];
+        predict(body, c->velocity, rotation, step->dt, frozen->before[frozen->members[n]], x);
+        frozen->touching[n] = (uint8_t)may_touch(step, x, c->reach);
+    }
+    for (uint32_t n = begin; n < end; n++) {
+        double x[3];
+        if (!frozen->touching[n])
+            continue;
+        predict(body, c->velocity, rotation, step->dt, frozen->before[frozen->members[n]], x);
+        contacts_of_point(step, x, c->reach, list, &count);
+    }
+    return count;
+}
+
 void SK_DIM(sk_frozen_touch)(const sk_step *step, const sk_frozen *frozen, const sk_frozen_contact *c)
 {
     const sk_frozen_body *body = &frozen->bodies[c->body];
     touch list[MOST_CONTACTS];
-    int count = 0;
-    double rotation[9];
-
-    /* Where particles would go too far. */
-    find_rotation(c->turning, step->dt, rotation);
-    for (int64_t p = 0; p < frozen->particle_count; p++) {
-        double x[3];
-        if (frozen->body_of[p] != c->body)
-            continue;
-        predict(body, c->velocity, rotation, step->dt, frozen->before[p], x);
-        contacts_of_point(step, x, c->reach, list, &count);
-    }
+    const int count = find_contacts(step, frozen, c, list);
     for (int n = 0; n < count; n++) {
         const double *m = list[n].normal, length = sqrt(m[0] * m[0] + m[1] * m[1] + m[2] * m[2]);
         for (int d = 0; d < 3; d++) {
@@ -392,9 +426,8 @@ static void take_motion(const sk_step *step, sk_frozen *frozen, int b)
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
     double momentum[3] = {0.0, 0.0, 0.0}, unused[9] = {0.0};
     memset(body->final, 0, sizeof body->final);
-    for (int64_t p = 0; p < frozen->particle_count; p++) {
-        if (frozen->body_of[p] != b)
-            continue;
+    for (uint32_t n = frozen->first_member[b]; n < frozen->first_member[b + 1]; n++) {
+        const uint32_t p = frozen->members[n];
         const double mass = sk_step_mass(step, material, p);
         double arm[3] = {0.0, 0.0, 0.0}, velocity[3] = {0.0, 0.0, 0.0};
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -448,68 +481,125 @@ static void move_particle(const sk_step *step, const sk_frozen *frozen, int64_t 
         affine[n] = (float)gradient[n];
 }
 
+/* Sums over some particles. */
+typedef struct speed_sums {
+    double kinetic, fastest; /* m2/s2 */
+} speed_sums;
+
 /* Speeds of all particles, as after the move. */
-static void sum_speeds(sk_step *step)
+static selkie_code sum_speeds(sk_step *step, selkie_error *error)
 {
-    step->sums.kinetic = step->sums.max_speed = 0.0;
-    for (int64_t p = 0; p < step->particles.count; p++) {
-        const sk_particle *particle = &step->particles.records[p];
-        double square = 0.0;
-        for (int d = 0; d < SELKIE_DIM && !(particle->flags & SK_PARTICLE_DEAD); d++)
-            square += (double)particle->velocity[d] * (double)particle->velocity[d];
-        step->sums.kinetic += 0.5 * square;
-        step->sums.max_speed = fmax(step->sums.max_speed, square);
+    const int64_t count = step->particles.count, spans = (count + SK_FROZEN_SPAN - 1) / SK_FROZEN_SPAN;
+    speed_sums *sums, total = {0.0, 0.0};
+    SK_TRY(sk_step_scratch(step, (size_t)(spans + 1) * sizeof *sums, "frozen bodies", (void **)&sums, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t s = 0; s < spans; s++) {
+        const int64_t begin = s * SK_FROZEN_SPAN, end = count - begin < SK_FROZEN_SPAN ? count : begin + SK_FROZEN_SPAN;
+        sums[s] = (speed_sums){0.0, 0.0};
+        for (int64_t p = begin; p < end; p++) {
+            const sk_particle *particle = &step->particles.records[p];
+            double square = 0.0;
+            for (int d = 0; d < SELKIE_DIM && !(particle->flags & SK_PARTICLE_DEAD); d++)
+                square += (double)particle->velocity[d] * (double)particle->velocity[d];
+            sums[s].kinetic += 0.5 * square;
+            sums[s].fastest = square > sums[s].fastest ? square : sums[s].fastest;
+        }
     }
-    step->sums.max_speed = sqrt(step->sums.max_speed);
+    for (int64_t s = 0; s < spans; s++) {
+        total.kinetic += sums[s].kinetic;
+        total.fastest = fmax(total.fastest, sums[s].fastest);
+    }
+    step->sums.kinetic = total.kinetic;
+    step->sums.max_speed = sqrt(total.fastest);
+    return SELKIE_OK;
+}
+
+/* What the move of bodies needs. */
+typedef struct frozen_motion {
+    double (*shifts)[3], (*rotations)[9]; /* [bodies] */
+    float low[3], high[3];                /* m  particles stay within */
+    float *affine;                        /* [particles][9] or NULL */
+    uint32_t *places;                     /* [particles][3] */
+} frozen_motion;
+
+/* Sums over a span: particles, the change of their positions, and the lift of frozen.h. */
+typedef struct moved_sums {
+    int64_t count;
+    double way[3], lifted[3]; /* m, kg m */
+} moved_sums;
+
+/* Moves the particles of a span with their body. */
+static void move_span(const sk_step *step, const sk_frozen *frozen, const frozen_motion *motion,
+                      const sk_frozen_span *span, moved_sums *sums)
+{
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    memset(sums, 0, sizeof *sums);
+    for (uint32_t n = span->begin; n < span->end; n++) {
+        const uint32_t p = frozen->members[n];
+        sk_particle *particle = &step->particles.records[p];
+        if (particle->flags & SK_PARTICLE_DEAD)
+            continue;
+        const selkie_material_def *def = &step->scene->materials[material ? material->data[p] : 0];
+        const double lift = sk_step_mass(step, material, p) * (sk_frozen_relative_weight(def) - 1.0);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            sums->way[d] -= (double)particle->position[d];
+        move_particle(step, frozen, p, motion->rotations[span->body], motion->shifts[span->body],
+                      motion->affine ? motion->affine + 9 * (size_t)p : NULL);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            particle->position[d] = fminf(fmaxf(particle->position[d], motion->low[d]), motion->high[d]);
+            sums->way[d] += (double)particle->position[d];
+            sums->lifted[d] += lift * ((double)particle->position[d] - step->grid.low[d]);
+        }
+        sums->count++;
+        memcpy(motion->places + 3 * (size_t)p, particle->position, 3 * sizeof *motion->places);
+    }
+}
+
+/* Moves all bodies, and adds their sums in order. */
+static selkie_code move_bodies(sk_step *step, sk_frozen *frozen, const frozen_motion *motion, selkie_error *error)
+{
+    moved_sums *sums;
+    SK_TRY(sk_step_scratch(step, ((size_t)frozen->span_count + 1) * sizeof *sums, "frozen bodies", (void **)&sums,
+                           error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int s = 0; s < frozen->span_count; s++)
+        move_span(step, frozen, motion, &frozen->spans[s], &sums[s]);
+    for (int s = 0; s < frozen->span_count; s++) {
+        frozen->solid_count += sums[s].count;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            step->positions[d] += sums[s].way[d];
+            frozen->lifted[d] += sums[s].lifted[d];
+        }
+    }
+    return SELKIE_OK;
 }
 
 /* Frozen particles move with their bodies, whatever the flow did to them, and remember where they are. */
 selkie_code SK_DIM(sk_frozen_move)(sk_step *step, selkie_error *error)
 {
     sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
-    uint32_t *places = sk_particles_find_attribute(&step->particles, "frozen_at")->data;
     const sk_attribute *affine = sk_particles_find_attribute(&step->particles, "affine");
-    double(*shifts)[3], (*rotations)[9];
-    float low[3], high[3];
     const size_t count = (size_t)frozen->body_count + 1;
-    SK_TRY(sk_step_scratch(step, count * sizeof *shifts, "frozen bodies", (void **)&shifts, error));
-    SK_TRY(sk_step_scratch(step, count * sizeof *rotations, "frozen bodies", (void **)&rotations, error));
-    memset(shifts, 0, count * sizeof *shifts);
-    sk_solids_bounds(&step->solids, &step->grid, low, high);
-    for (int b = 0; b < frozen->body_count; b++) {
-        finish_motion(step, frozen, b, shifts[b]);
-        find_rotation(frozen->bodies[b].final_turning, step->dt, rotations[b]);
-    }
-
-    /* Sums over positions stay in the order of the particles. */
-    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    frozen_motion motion = {.affine = affine ? (float *)(void *)affine->data : NULL,
+                            .places = sk_particles_find_attribute(&step->particles, "frozen_at")->data};
     frozen->solid_count = 0;
     memset(frozen->lifted, 0, sizeof frozen->lifted);
-    for (int64_t p = 0; p < frozen->particle_count; p++) {
-        sk_particle *particle = &step->particles.records[p];
-        const int body = frozen->body_of[p];
-        memset(places + 3 * p, 0, 3 * sizeof *places);
-        if (body < 0 || particle->flags & SK_PARTICLE_DEAD)
-            continue;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            step->positions[d] -= (double)particle->position[d];
-        move_particle(step, frozen, p, rotations[body], shifts[body],
-                      affine ? (float *)(void *)(affine->data + 9 * p) : NULL);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            particle->position[d] = fminf(fmaxf(particle->position[d], low[d]), high[d]);
-            step->positions[d] += (double)particle->position[d];
-        }
-        const selkie_material_def *def = &step->scene->materials[material ? material->data[p] : 0];
-        const double lift = sk_step_mass(step, material, p) * (sk_frozen_relative_weight(def) - 1.0);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            frozen->lifted[d] += lift * ((double)particle->position[d] - step->grid.low[d]);
-        frozen->solid_count++;
-        memcpy(places + 3 * p, particle->position, 3 * sizeof *places);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t n = 0; n < 3 * frozen->particle_count; n++)
+        motion.places[n] = 0;
+    if (!frozen->body_count)
+        return SELKIE_OK;
+
+    SK_TRY(sk_step_scratch(step, count * sizeof *motion.shifts, "frozen bodies", (void **)&motion.shifts, error));
+    SK_TRY(sk_step_scratch(step, count * sizeof *motion.rotations, "frozen bodies", (void **)&motion.rotations, error));
+    memset(motion.shifts, 0, count * sizeof *motion.shifts);
+    sk_solids_bounds(&step->solids, &step->grid, motion.low, motion.high);
+    for (int b = 0; b < frozen->body_count; b++) {
+        finish_motion(step, frozen, b, motion.shifts[b]);
+        find_rotation(frozen->bodies[b].final_turning, step->dt, motion.rotations[b]);
     }
-    if (frozen->body_count) {
-        sk_particles_moved(&step->particles);
-        sum_speeds(step);
-    }
+    SK_TRY(move_bodies(step, frozen, &motion, error));
+    sk_particles_moved(&step->particles);
     frozen->body_count = 0;
-    return SELKIE_OK;
+    return sum_speeds(step, error);
 }
