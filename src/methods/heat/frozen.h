@@ -35,8 +35,8 @@ typedef struct sk_frozen_body {
     int held;                            /* by a cold surface */
 } sk_frozen_body;
 
-/* Particles of one body that a thread takes at a time. Sums of spans are added in order, for the same bits on any number
- * of threads. */
+/* Particles of one body that a thread takes at a time. Sums of spans are added in order, for the same bits on any
+ * number of threads. */
 typedef struct sk_frozen_span {
     int body;
     uint32_t begin, end; /* of `members` */

@@ -11,7 +11,10 @@
 #include "methods/liquid_plain.h"
 #include "methods/sorting.h"
 
-enum { UNKNOWN = -2, NONE = SK_FROZEN_NONE }; /* labels of cells that are solid and in no body yet, and of cells that are not */
+enum {
+    UNKNOWN = -2,
+    NONE = SK_FROZEN_NONE
+}; /* labels of cells that are solid and in no body yet, and of cells that are not */
 
 static const float *liquid_fractions(const sk_step *step)
 {
@@ -167,10 +170,10 @@ static void assign_block(const sk_step *step, sk_frozen *frozen, const float *li
             solid += (uint32_t)is_solid;
             memcpy(frozen->before[p], step->particles.records[p].position, sizeof *frozen->before);
         }
-        frozen->content[sk_plain_index(cell)] = (int16_t)(last == first             ? SK_FROZEN_EMPTY
-                                                          : !solid || body == NONE  ? NONE
-                                                          : solid == last - first   ? body
-                                                                                    : SK_FROZEN_MIXED);
+        frozen->content[sk_plain_index(cell)] = (int16_t)(last == first            ? SK_FROZEN_EMPTY
+                                                          : !solid || body == NONE ? NONE
+                                                          : solid == last - first  ? body
+                                                                                   : SK_FROZEN_MIXED);
     }
 }
 
@@ -190,8 +193,8 @@ static selkie_code list_members(sk_step *step, sk_frozen *frozen, selkie_error *
         next[b] = first[b];
     }
     const size_t count = (size_t)first[frozen->body_count] + 1;
-    SK_TRY(sk_reserve(step->memory, (void **)&frozen->members, &frozen->member_capacity, count,
-                      sizeof *frozen->members, what, error));
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->members, &frozen->member_capacity, count, sizeof *frozen->members,
+                      what, error));
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->touching, &frozen->touching_capacity, count, 1, what, error));
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->spans, &frozen->span_capacity, most, sizeof *frozen->spans, what,
                       error));
@@ -201,8 +204,8 @@ static selkie_code list_members(sk_step *step, sk_frozen *frozen, selkie_error *
     frozen->span_count = 0;
     for (int b = 0; b < frozen->body_count; b++)
         for (uint32_t n = first[b]; n < first[b + 1]; n += SK_FROZEN_SPAN)
-            frozen->spans[frozen->span_count++] = (sk_frozen_span){
-                b, n, first[b + 1] - n < SK_FROZEN_SPAN ? first[b + 1] : n + (uint32_t)SK_FROZEN_SPAN};
+            frozen->spans[frozen->span_count++] =
+                (sk_frozen_span){b, n, first[b + 1] - n < SK_FROZEN_SPAN ? first[b + 1] : n + (uint32_t)SK_FROZEN_SPAN};
     return SELKIE_OK;
 }
 
@@ -270,8 +273,8 @@ static void set_masses(sk_frozen *frozen, const frozen_sums *sums)
 static selkie_code measure_bodies(sk_step *step, sk_frozen *frozen, selkie_error *error)
 {
     frozen_sums *sums;
-    SK_TRY(sk_step_scratch(step, ((size_t)frozen->span_count + 1) * sizeof *sums, "frozen bodies", (void **)&sums,
-                           error));
+    SK_TRY(
+        sk_step_scratch(step, ((size_t)frozen->span_count + 1) * sizeof *sums, "frozen bodies", (void **)&sums, error));
     memset(frozen->bodies, 0, sizeof *frozen->bodies * (size_t)frozen->body_count);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < frozen->span_count; s++)

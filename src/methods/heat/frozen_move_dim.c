@@ -559,8 +559,8 @@ static void move_span(const sk_step *step, const sk_frozen *frozen, const frozen
 static selkie_code move_bodies(sk_step *step, sk_frozen *frozen, const frozen_motion *motion, selkie_error *error)
 {
     moved_sums *sums;
-    SK_TRY(sk_step_scratch(step, ((size_t)frozen->span_count + 1) * sizeof *sums, "frozen bodies", (void **)&sums,
-                           error));
+    SK_TRY(
+        sk_step_scratch(step, ((size_t)frozen->span_count + 1) * sizeof *sums, "frozen bodies", (void **)&sums, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < frozen->span_count; s++)
         move_span(step, frozen, motion, &frozen->spans[s], &sums[s]);
