@@ -241,7 +241,8 @@ static double start_solution(const work *w)
     if (solver->modes.body_count && w->norm_b > 0) {
         sk_team_wait(w->team);
         SK_DIM(sk_modes_start)(&solver->modes, w->team, solver->r, solver->high);
-        residual = true_residual(w);
+        SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
+        residual = -1;
     }
     if (residual >= 0)
         return residual;
@@ -249,6 +250,13 @@ static double start_solution(const work *w)
     solver->partial[2][block] = solver->operations->norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return w->norm_b > 0 ? residual_of(w, solver->partial[2]) : 0;
+}
+
+/* Rounding error of a residual that the start in the space of the bodies has changed: some units of single precision.
+ */
+static double start_error(const work *w)
+{
+    return 1e-6 / (w->options->norm == SELKIE_NORM_MAX ? (double)w->scale : 1.0);
 }
 
 /* Writes the solution in the caller's layout and units. Returns whether all of it is finite. */
@@ -278,8 +286,9 @@ static int write_solution(const work *w)
 static void iterate(work *w, sk_poisson_report *report, int *finite)
 {
     const sk_poisson_options *options = w->options;
-    double residual = start_solution(w), computed = residual, rz = 0, drifted = 0;
-    int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
+    double residual = start_solution(w), computed = residual, rz = 0;
+    double drifted = w->solver->modes.body_count ? start_error(w) : 0;
+    int converged = w->norm_b == 0 || residual + drifted <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
 
     /* Preconditioned conjugate gradients. */
     while (!converged && iteration < options->max_iterations) {

@@ -222,15 +222,56 @@ static void correct(sk_modes *modes, sk_team team, float *x)
            1.0f, x);
 }
 
-void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float *x)
+/* r -= A Z times the velocities of the modes, for a range of cells. */
+static void subtract_image(const sk_modes *modes, size_t from, size_t to, float *r)
+{
+    const sk_mode_list *list = &modes->space;
+    for (size_t c = from; c < to; ++c) {
+        sk_mode_vector sums = {0.0f};
+        for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n) {
+            const uint32_t e = list->order[n];
+            sums += sk_mode_load(modes->image[e]) * sk_mode_load(modes->rounded[list->body[e]]);
+        }
+        r[list->cell_at[c]] -= sk_mode_sum(sums);
+    }
+}
+
+/* The motion of a body under Z times the modes `wanted`. */
+static void move_by_space(sk_modes *modes, int body)
+{
+    double sums[WIDE] = {0.0};
+    for (size_t m = modes->mover_first[body]; m < modes->mover_first[body + 1]; ++m) {
+        const sk_mode_pair *pair = &modes->pairs[modes->by_mover[m]];
+        const double *wanted = modes->wanted + row_of(modes, pair->body);
+        for (int i = 0; i < modes->rank; ++i)
+            for (int j = 0; j < modes->rank; ++j)
+                sums[i] += pair->flux[i][j] * wanted[j];
+    }
+    respond(modes, body, sums, modes->moved + row_of(modes, body));
+}
+
+void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x)
 {
     double sums[WIDE];
-    const int last = first_body(modes, team.thread + 1, team.threads);
-    for (int b = first_body(modes, team.thread, team.threads); b < last; ++b) {
+    const int first = first_body(modes, team.thread, team.threads),
+              last = first_body(modes, team.thread + 1, team.threads);
+    for (int b = first; b < last; ++b) {
         gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, sums);
         memcpy(modes->wanted + row_of(modes, b), sums, (size_t)modes->rank * sizeof *sums);
     }
     correct(modes, team, x);
+
+    /* r -= A' Z: A Z is known, and the bodies move by the pairs. */
+    subtract_image(modes, first_cell(modes->space.cell_count, team.thread, team.threads),
+                   first_cell(modes->space.cell_count, team.thread + 1, team.threads), r);
+    for (int b = first; b < last; ++b)
+        move_by_space(modes, b);
+    sk_team_wait(team);
+    round_modes(modes, modes->moved, first, last);
+    sk_team_wait(team);
+    spread(&modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
+           first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
+           -1.0f, r);
     sk_team_wait(team);
 }
 
@@ -523,16 +564,23 @@ static selkie_code find_meets(sk_poisson_solver *solver, const int32_t *map, int
     return SELKIE_OK;
 }
 
+/* Bodies that take a small part of the liquid feel each other less: a ring less is enough. */
+static int rings_around(const sk_poisson_solver *solver)
+{
+    enum { SMALL_PART = 8 };
+    const int few = (int64_t)solver->modes.flux.count * SMALL_PART < solver->multigrid.level[0].unknowns;
+    return few ? RINGS - 1 : RINGS;
+}
+
 /* Lists the cells of all bodies, with fewer rings where the factor would cost too much. */
-static selkie_code find_space(sk_poisson_solver *solver, const int32_t *flux_map, int32_t *map, int threads,
-                              selkie_error *error)
+static selkie_code find_space(sk_poisson_solver *solver, const int32_t *flux_map, int threads, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
     order_bodies(solver, (body_place *)(void *)modes->wanted);
-    for (int rings = RINGS;; --rings) {
+    for (int rings = rings_around(solver);; --rings) {
         SK_TRY(SK_DIM(sk_modes_list_bodies)(solver, rings, MOST_ENTRIES, threads, error));
-        SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, space, map, threads, error));
+        SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, space, NULL, threads, error));
         SK_TRY(find_meets(solver, flux_map, threads, error));
         SK_TRY(list_pairs(solver, modes->first_at, error));
         if (find_envelope(modes) < MOST_WORK || rings == 1)
@@ -636,8 +684,8 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
     if (!given || !given->body_count || !given->entry_count)
         return SELKIE_OK;
 
-    /* W and Z; z and p are maps of their cells. */
-    int32_t *flux_map = (int32_t *)(void *)solver->z, *map = (int32_t *)(void *)solver->p;
+    /* W and Z; z is a map of the cells of W. */
+    int32_t *flux_map = (int32_t *)(void *)solver->z;
     SK_TRY(reserve(solver, given, error));
     modes->rank = given->rank;
     modes->response = given->response;
@@ -646,7 +694,7 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
         return SELKIE_OK;
     SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, &modes->flux, flux_map, threads, error));
     modes->body_count = given->body_count;
-    SK_TRY(find_space(solver, flux_map, map, threads, error));
+    SK_TRY(find_space(solver, flux_map, threads, error));
     return fill(solver, threads, error);
 }
 

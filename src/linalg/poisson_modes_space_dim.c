@@ -46,7 +46,8 @@ static void read_cell(const sk_level *level, const beside_table *table, size_t a
     row->diagonal = sk_excess_at(level, block, split);
     for (int side = 0; side < SK_SIDES; ++side) {
         const int axis = side / 2, upper = side & 1, cell = table->cell[split][side];
-        const int other = cell < 0 ? level->neighbour[block][side] : block, there = cell < 0 ? -1 - cell : cell;
+        const int next = level->neighbour[block][side], other = cell < 0 ? next : block,
+                  there = cell < 0 ? -1 - cell : cell;
         beside[side] = (size_t)other * SK_BLOCK_CELLS + (size_t)there;
         row->face[side] = upper ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[split];
         row->diagonal += row->face[side];
@@ -65,77 +66,147 @@ static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t co
     return sk_reserve(memory, (void **)&list->order, &list->capacity[3], count, sizeof *list->order, what, error);
 }
 
-/* What each thread finds in its range of cells. */
-typedef struct cell_range {
-    size_t first, last;      /* of `at` */
-    size_t cells, entries;   /* found there */
-    size_t next, next_entry; /* numbers to give */
-} cell_range;
+/* --- Order by cell --- */
 
-/* Counts the entries of the cells of a range. */
-static void count_cells(const sk_mode_list *list, int32_t *map, cell_range *range)
+/* Entries by block: a stable counting sort, then each block by itself. All tables of a block lie in the cache. */
+typedef struct cell_sort {
+    sk_mode_list *list;
+    int32_t *map;              /* [cells] NULL = not wanted */
+    size_t blocks;             /* with block 0 */
+    int parts;                 /* ranges of entries */
+    uint32_t *start;           /* [parts][blocks] entries of a block in a range, then their places */
+    uint32_t *first;           /* [blocks + 1] entries of a block in `bucket` */
+    uint32_t *cells;           /* [blocks + 1] cells of a block, then its first cell */
+    uint32_t *bucket, *cursor; /* [entries] by block; [cells] next place */
+} cell_sort;
+
+static size_t first_of_part(const cell_sort *sort, int part)
 {
-    memset(map + range->first, 0, (range->last - range->first) * sizeof *map);
-    range->cells = range->entries = 0;
-    for (size_t e = 0; e < list->count; ++e) {
-        const size_t at = list->at[e];
-        if (at < range->first || at >= range->last)
+    return sort->list->count * (size_t)part / (size_t)sort->parts;
+}
+
+static void count_blocks(const cell_sort *sort, int part)
+{
+    uint32_t *start = sort->start + (size_t)part * sort->blocks;
+    memset(start, 0, sort->blocks * sizeof *start);
+    for (size_t e = first_of_part(sort, part); e < first_of_part(sort, part + 1); ++e)
+        start[sort->list->at[e] / SK_BLOCK_CELLS]++;
+}
+
+static void fill_buckets(const cell_sort *sort, int part)
+{
+    uint32_t *start = sort->start + (size_t)part * sort->blocks;
+    for (size_t e = first_of_part(sort, part); e < first_of_part(sort, part + 1); ++e)
+        sort->bucket[start[sort->list->at[e] / SK_BLOCK_CELLS]++] = (uint32_t)e;
+}
+
+/* Counts the entries of each cell of a block. Returns the number of cells. */
+static uint32_t count_cells(const cell_sort *sort, size_t block, uint32_t counts[SK_BLOCK_CELLS])
+{
+    uint32_t cells = 0;
+    memset(counts, 0, SK_BLOCK_CELLS * sizeof *counts);
+    for (uint32_t n = sort->first[block]; n < sort->first[block + 1]; ++n)
+        cells += counts[sort->list->at[sort->bucket[n]] % SK_BLOCK_CELLS]++ == 0;
+    return cells;
+}
+
+/* Numbers the cells of a block and places their entries. */
+static void place_cells(const cell_sort *sort, size_t block)
+{
+    sk_mode_list *list = sort->list;
+    uint32_t counts[SK_BLOCK_CELLS], next = sort->first[block], number = sort->cells[block];
+    count_cells(sort, block, counts);
+    for (size_t c = 0; c < SK_BLOCK_CELLS; ++c) {
+        const size_t at = block * SK_BLOCK_CELLS + c;
+        if (sort->map)
+            sort->map[at] = counts[c] ? -(int32_t)number - 1 : 0;
+        if (!counts[c])
             continue;
-        range->cells += map[at]++ == 0;
-        range->entries++;
+        list->cell_at[number] = at;
+        list->cell_first[number] = sort->cursor[number] = next;
+        next += counts[c];
+        counts[c] = number++;
+    }
+    for (uint32_t n = sort->first[block]; n < sort->first[block + 1]; ++n) {
+        const uint32_t e = sort->bucket[n], cell = counts[list->at[e] % SK_BLOCK_CELLS];
+        list->cell[e] = (int32_t)cell;
+        list->order[sort->cursor[cell]++] = e;
     }
 }
 
-/* Numbers the cells of a range and places their entries. `map` changes from the counts to minus the numbers minus 1. */
-static void place_cells(sk_mode_list *list, int32_t *map, cell_range *range, size_t *cursor)
+/* The first place of each block and range. */
+static void add_up_blocks(const cell_sort *sort)
 {
-    for (size_t e = 0; e < list->count; ++e) {
-        const size_t at = list->at[e];
-        if (at < range->first || at >= range->last)
-            continue;
-        if (map[at] > 0) {
-            list->cell_at[range->next] = at;
-            list->cell_first[range->next] = cursor[range->next] = range->next_entry;
-            range->next_entry += (size_t)map[at];
-            map[at] = -(int32_t)++range->next;
+    uint32_t sum = 0;
+    for (size_t block = 0; block < sort->blocks; ++block) {
+        sort->first[block] = sum;
+        for (int part = 0; part < sort->parts; ++part) {
+            uint32_t *start = &sort->start[(size_t)part * sort->blocks + block];
+            const uint32_t count = *start;
+            *start = sum;
+            sum += count;
         }
-        const size_t number = (size_t)(-map[at]) - 1;
-        list->cell[e] = (int32_t)number;
-        list->order[cursor[number]++] = (uint32_t)e;
     }
+    sort->first[sort->blocks] = sum;
+}
+
+static selkie_code reserve_sort(sk_poisson_solver *solver, cell_sort *sort, selkie_error *error)
+{
+    const size_t entries = sort->list->count + 1, words = (size_t)(sort->parts + 2) * (sort->blocks + 1) + 2 * entries;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &solver->modes.thread_memory, words * sizeof(uint32_t), error));
+    sort->start = solver->modes.thread_memory.data;
+    sort->first = sort->start + (size_t)sort->parts * (sort->blocks + 1);
+    sort->cells = sort->first + sort->blocks + 1;
+    sort->bucket = sort->cells + sort->blocks + 1;
+    sort->cursor = sort->bucket + entries;
+    return SELKIE_OK;
 }
 
 /* The entries of a list by cell; those of a cell follow the bodies. */
 selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_list *list, int32_t *map, int threads,
                                            selkie_error *error)
 {
-    enum { MOST_RANGES = 64 };
-    const size_t blocks = (size_t)solver->multigrid.level[0].block_count + 1;
-    const int count = threads < MOST_RANGES ? threads : MOST_RANGES;
-    cell_range ranges[MOST_RANGES];
-    size_t cells = 0, entries = 0;
-    for (int t = 0; t < count; ++t)
-        ranges[t] = (cell_range){.first = blocks * (size_t)t / (size_t)count * SK_BLOCK_CELLS,
-                                 .last = blocks * (size_t)(t + 1) / (size_t)count * SK_BLOCK_CELLS};
-#pragma omp parallel for num_threads(count) schedule(static, 1) if (count > 1)
-    for (int t = 0; t < count; ++t)
-        count_cells(list, map, &ranges[t]);
-    for (int t = 0; t < count; ++t) {
-        ranges[t].next = cells;
-        ranges[t].next_entry = entries;
-        cells += ranges[t].cells;
-        entries += ranges[t].entries;
+    cell_sort sort = {.list = list, .map = map, .parts = threads};
+    sort.blocks = (size_t)solver->multigrid.level[0].block_count + 1;
+    SK_TRY(reserve_sort(solver, &sort, error));
+    const int blocks = (int)sort.blocks;
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+    for (int part = 0; part < threads; ++part)
+        count_blocks(&sort, part);
+    add_up_blocks(&sort);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+#pragma omp for schedule(static, 1)
+        for (int part = 0; part < threads; ++part)
+            fill_buckets(&sort, part);
+#pragma omp for schedule(dynamic, 8)
+        for (int block = 0; block < blocks; ++block) {
+            uint32_t counts[SK_BLOCK_CELLS];
+            sort.cells[block] =
+                sort.first[block] < sort.first[block + 1] ? count_cells(&sort, (size_t)block, counts) : 0;
+        }
+    }
+
+    /* The first cell of each block. */
+    size_t cells = 0;
+    for (int block = 0; block < blocks; ++block) {
+        const uint32_t own = sort.cells[block];
+        sort.cells[block] = (uint32_t)cells;
+        cells += own;
     }
     list->cell_count = cells;
-    SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_first, &list->cell_first_capacity, 2 * (cells + 2),
+    SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_first, &list->cell_first_capacity, cells + 1,
                       sizeof *list->cell_first, "bodies", error));
     SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_at, &list->cell_at_capacity, cells + 1,
                       sizeof *list->cell_at, "bodies", error));
-    size_t *cursor = list->cell_first + cells + 2;
-#pragma omp parallel for num_threads(count) schedule(static, 1) if (count > 1)
-    for (int t = 0; t < count; ++t)
-        place_cells(list, map, &ranges[t], cursor);
-    list->cell_first[cells] = entries;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 8) if (threads > 1)
+    for (int block = 0; block < blocks; ++block) {
+        if (sort.first[block] < sort.first[block + 1])
+            place_cells(&sort, (size_t)block);
+        else if (map)
+            memset(map + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof *map);
+    }
+    list->cell_first[cells] = list->count;
     return SELKIE_OK;
 }
 
@@ -184,7 +255,8 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
 static selkie_code reserve_part(sk_memory *memory, sk_mode_part *part, size_t count, size_t table, selkie_error *error)
 {
     selkie_code code = SELKIE_OK;
-    if (count <= part->at_capacity && count <= part->row_capacity && table <= part->table_capacity)
+    if (count <= part->at_capacity && count <= part->row_capacity && count <= part->place_capacity &&
+        table <= part->table_capacity)
         return SELKIE_OK;
 #pragma omp critical(sk_modes_reserve)
     {
@@ -193,17 +265,77 @@ static selkie_code reserve_part(sk_memory *memory, sk_mode_part *part, size_t co
             code = sk_reserve(memory, (void **)&part->rows, &part->row_capacity, count, sizeof *part->rows, "bodies",
                               error);
         if (code == SELKIE_OK)
+            code = sk_reserve(memory, (void **)&part->place, &part->place_capacity, count, sizeof *part->place,
+                              "bodies", error);
+        if (code == SELKIE_OK)
             code = sk_reserve(memory, (void **)&part->table, &part->table_capacity, table, sizeof *part->table,
                               "bodies", error);
     }
     return code;
 }
 
-/* The place of a cell in the list plus 1, or where it is to be written. */
-static inline uint32_t *slot_of(const sk_mode_part *part, size_t first, size_t at)
+/* Coordinates of a cell in the whole grid. */
+static void find_coordinates(const sk_level *level, size_t at, int32_t cell[3])
 {
-    if (part->dense)
-        return &part->dense[at];
+    const int c = SK_DIM(sk_modes_natural_index)((int)(at % SK_BLOCK_CELLS));
+    const int32_t *block = level->coordinates[at / SK_BLOCK_CELLS];
+    cell[0] = block[0] * SK_BLOCK_N + (c & SK_BLOCK_MASK);
+    cell[1] = block[1] * SK_BLOCK_N + (c >> SK_BLOCK_LOG & SK_BLOCK_MASK);
+    cell[2] = SELKIE_DIM == 3 ? block[2] * SK_BLOCK_N + (c >> 2 * SK_BLOCK_LOG) : 0;
+}
+
+/* The box of cells that a list can reach, and steps from a place in it to those beside it. A list across joined sides
+ * of the domain, or of a very large body, has no box. */
+typedef struct list_box {
+    int32_t low[3];
+    size_t size[3], volume; /* volume 0 = none: a hash of the cells */
+    int64_t step[SK_SIDES];
+} list_box;
+
+static list_box find_box(const sk_level *level, const size_t *at, size_t count, int rings)
+{
+    enum { MOST_VOLUME = 1 << 20 };
+    list_box box = {.low = {INT32_MAX, INT32_MAX, INT32_MAX}, .volume = 1};
+    int32_t high[3] = {INT32_MIN, INT32_MIN, INT32_MIN}, cell[3];
+    for (size_t n = 0; n < count; ++n) {
+        find_coordinates(level, at[n], cell);
+        for (int d = 0; d < 3; ++d) {
+            box.low[d] = cell[d] < box.low[d] ? cell[d] : box.low[d];
+            high[d] = cell[d] > high[d] ? cell[d] : high[d];
+        }
+    }
+    int joined = 0;
+    for (int d = 0; d < 3; ++d) {
+        const int32_t around = d < SELKIE_DIM ? rings + 1 : 0;
+        box.size[d] = (size_t)((int64_t)high[d] - box.low[d] + 2 * around + 1);
+        box.low[d] -= around;
+        joined |= d < SELKIE_DIM && level->joined[d];
+        if (d < SELKIE_DIM) {
+            box.step[2 * d + 1] = (int64_t)box.volume;
+            box.step[2 * d] = -box.step[2 * d + 1];
+        }
+        box.volume = box.volume && box.size[d] <= MOST_VOLUME / box.volume ? box.volume * box.size[d] : 0;
+    }
+    box.volume = joined || !count ? 0 : box.volume;
+    return box;
+}
+
+static uint32_t place_in_box(const list_box *box, const sk_level *level, size_t at)
+{
+    int32_t cell[3];
+    if (!box->volume)
+        return 0;
+    find_coordinates(level, at, cell);
+    return (uint32_t)((size_t)(cell[0] - box->low[0]) +
+                      box->size[0] *
+                          ((size_t)(cell[1] - box->low[1]) + box->size[1] * (size_t)(cell[2] - box->low[2])));
+}
+
+/* The place of a cell in the list plus 1, or where it is to be written: at `place` in the box, or by a hash. */
+static inline uint32_t *slot_of(const sk_mode_part *part, const list_box *box, size_t first, size_t at, uint32_t place)
+{
+    if (box->volume)
+        return &part->table[place];
     const size_t mask = part->table_size - 1;
     size_t slot = (at * (size_t)2654435769u >> 8) & mask;
     while (part->table[slot] && part->at[first + part->table[slot] - 1] != at)
@@ -211,22 +343,43 @@ static inline uint32_t *slot_of(const sk_mode_part *part, size_t first, size_t a
     return &part->table[slot];
 }
 
-/* A table that is at most half full with `cells`, with the cells from `first` on in it. */
-static selkie_code size_table(sk_memory *memory, sk_mode_part *part, size_t first, size_t cells, selkie_error *error)
+/* A table of the box, or one that is at most half full with `cells`, with the cells from `first` on in it. */
+static selkie_code size_table(sk_memory *memory, sk_mode_part *part, const list_box *box, size_t first, size_t cells,
+                              selkie_error *error)
 {
     size_t size = part->table_size < 64 ? 64 : part->table_size;
-    if (part->dense)
-        return SELKIE_OK;
-    while (size < 2 * cells)
+    while (!box->volume && size < 2 * cells)
         size *= 2;
-    if (size == part->table_size && part->count > first)
+    size = box->volume ? box->volume : size;
+    if (size == part->table_size)
         return SELKIE_OK;
     SK_TRY(reserve_part(memory, part, part->count, size, error));
     memset(part->table, 0, size * sizeof *part->table);
     part->table_size = size;
     for (size_t e = first; e < part->count; ++e)
-        *slot_of(part, first, part->at[e]) = (uint32_t)(e - first) + 1;
+        *slot_of(part, box, first, part->at[e], part->place[e]) = (uint32_t)(e - first) + 1;
     return SELKIE_OK;
+}
+
+/* The row of a cell of the list. New cells beside it join the list if it `grows`; the list has room for all of them. No
+ * branches: they could not be predicted. */
+static inline void list_beside(const sk_level *level, const beside_table *table, const list_box *box, size_t first,
+                               size_t e, int grows, sk_mode_part *part)
+{
+    size_t beside[SK_SIDES];
+    sk_mode_row *row = &part->rows[e];
+    read_cell(level, table, part->at[e], row, beside);
+    for (int side = 0; side < SK_SIDES; ++side) {
+        const int is_open = row->face[side] > 0.0f;
+        const uint32_t at = is_open ? (uint32_t)((int64_t)part->place[e] + box->step[side]) : part->place[e];
+        uint32_t *place = slot_of(part, box, first, is_open ? beside[side] : part->at[e], at);
+        const uint32_t found = *place;
+        part->at[part->count] = beside[side];
+        part->place[part->count] = at;
+        part->count += (size_t)(!found && grows);
+        *place = found || !grows ? found : (uint32_t)(part->count - first);
+        row->beside[side] = is_open ? (int32_t)*place - 1 : -1;
+    }
 }
 
 /* Lists the cells of a body: those of W, then ring by ring, and their rows. */
@@ -236,13 +389,15 @@ static selkie_code list_body(sk_poisson_solver *solver, const beside_table *tabl
     sk_modes *modes = &solver->modes;
     const sk_level *level = &solver->multigrid.level[0];
     const size_t first = part->count, own = modes->flux.first[body + 1] - modes->flux.first[body];
-    part->table_size = 0;
+    const size_t *flux_at = modes->flux.at + modes->flux.first[body];
+    const list_box box = find_box(level, flux_at, own, rings);
     SK_TRY(reserve_part(solver->memory, part, first + own + 1, 0, error));
-    SK_TRY(size_table(solver->memory, part, first, own * (size_t)(rings + 2), error));
     for (size_t n = 0; n < own; ++n) {
-        part->at[part->count++] = modes->flux.at[modes->flux.first[body] + n];
-        *slot_of(part, first, part->at[part->count - 1]) = (uint32_t)n + 1;
+        part->at[part->count] = flux_at[n];
+        part->place[part->count++] = place_in_box(&box, level, flux_at[n]);
     }
+    part->table_size = 0;
+    SK_TRY(size_table(solver->memory, part, &box, first, own * (size_t)(rings + 2), error));
 
     /* The neighbours of a ring are the next one. The last ring adds none. */
     size_t begin = first;
@@ -251,33 +406,11 @@ static selkie_code list_body(sk_poisson_solver *solver, const beside_table *tabl
         const size_t end = part->count, most = ring < rings ? (end - begin) * SK_SIDES : 0;
         modes->rings[body].end[ring] = end - first;
         SK_TRY(reserve_part(solver->memory, part, end + most + 1, 0, error));
-        SK_TRY(size_table(solver->memory, part, first, end - first + most, error));
-        for (size_t e = begin; e < end; ++e) {
-            size_t beside[SK_SIDES];
-            sk_mode_row *row = &part->rows[e];
-            read_cell(level, table, part->at[e], row, beside);
-            for (int side = 0; side < SK_SIDES; ++side) {
-                row->beside[side] = -1;
-                if (!(row->face[side] > 0.0f))
-                    continue;
-                uint32_t *place = slot_of(part, first, beside[side]);
-                if (!*place && ring < rings) {
-                    part->at[part->count++] = beside[side];
-                    *place = (uint32_t)(part->count - first);
-                }
-                row->beside[side] = (int32_t)*place - 1;
-            }
-        }
+        SK_TRY(size_table(solver->memory, part, &box, first, end - first + most, error));
+        for (size_t e = begin; e < end; ++e)
+            list_beside(level, table, &box, first, e, ring < rings, part);
         begin = end;
     }
-
-    /* Cells outside the list are the last place, of zeros. */
-    for (size_t e = first; part->dense && e < part->count; ++e)
-        part->dense[part->at[e]] = 0;
-    for (size_t e = first; e < part->count; ++e)
-        for (int side = 0; side < SK_SIDES; ++side)
-            if (part->rows[e].beside[side] < 0)
-                part->rows[e].beside[side] = (int32_t)(part->count - first);
     return SELKIE_OK;
 }
 
@@ -311,10 +444,7 @@ selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, s
 {
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
-    const size_t before = modes->part_capacity,
-                 cells = ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS;
-    enum { FREE_FIELDS = 3 }; /* of the solver, until the solve begins */
-    float *const fields[FREE_FIELDS] = {solver->r, solver->high, solver->low};
+    const size_t before = modes->part_capacity;
     selkie_code result = SELKIE_OK;
     beside_table table;
     fill_table(&table);
@@ -327,9 +457,6 @@ selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, s
         selkie_code code = SELKIE_OK;
         selkie_error own_error = {0};
         modes->parts[t].count = 0;
-        modes->parts[t].dense = t < FREE_FIELDS ? (uint32_t *)(void *)fields[t] : NULL;
-        if (modes->parts[t].dense)
-            memset(modes->parts[t].dense, 0, cells * sizeof(uint32_t));
         for (int b = part_of(modes, t, threads); b < part_of(modes, t + 1, threads) && code == SELKIE_OK; ++b) {
             const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
             code = list_body(solver, &table, b, own * (size_t)(rings + 1) > most_entries ? 1 : rings, &modes->parts[t],
@@ -374,6 +501,7 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory)
     for (size_t t = 0; t < modes->part_capacity; ++t) {
         sk_release(memory, modes->parts[t].at);
         sk_release(memory, modes->parts[t].rows);
+        sk_release(memory, modes->parts[t].place);
         sk_release(memory, modes->parts[t].table);
     }
     sk_release(memory, modes->parts);
@@ -433,7 +561,7 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
     float(*image)[WIDE] = modes->image + first;
     sk_mode_vector turn = {0.0f}, rz = {0.0f}; /* rz: r D^-1 r */
     local_solve s = {.rows = modes->rows[body], .x = modes->space.values + first, .r = scratch};
-    s.p = s.r + count + 1;
+    s.p = s.r + count + 1; /* p[-1] = 0: the cells outside the list */
     s.q = s.p + count + 1;
     memset(scratch, 0, 3 * (count + 1) * sizeof *scratch);
     memset(s.x, 0, count * sizeof *s.x);

@@ -76,7 +76,7 @@ struct sk_poisson_operations {
 
 /* A cell near a rigid body, in the list of the body: its row of A. */
 typedef struct sk_mode_row {
-    int32_t beside[2 * SELKIE_DIM]; /* places of the neighbours in the list; the last place, of zeros, if not there */
+    int32_t beside[2 * SELKIE_DIM]; /* places of the neighbours in the list; -1 = not there, zeros */
     float face[2 * SELKIE_DIM];     /* coefficients of its faces */
     float diagonal, inverse;        /* the diagonal, and 1 over it */
 } sk_mode_row;
@@ -100,11 +100,11 @@ typedef struct sk_mode_list {
 
 /* The cells of some bodies that one thread lists. */
 typedef struct sk_mode_part {
-    size_t count, at_capacity, row_capacity;
+    size_t count, at_capacity, row_capacity, place_capacity;
     size_t *at;
     sk_mode_row *rows;
-    uint32_t *dense; /* places of the body's cells plus 1, by cell; NULL = by a hash of `at` in the table */
-    uint32_t *table;
+    uint32_t *place; /* of the cells in the box of their body */
+    uint32_t *table; /* places of the body's cells in its list plus 1, by the place in the box, or by a hash of `at` */
     size_t table_size, table_capacity;
 } sk_mode_part;
 
@@ -178,8 +178,8 @@ void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory);
 /* All threads of the team call these. They wait for each other at the end.
  * y += factor W R W^T x; returns x W R W^T x. */
 double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor);
-/* The best start in the space of the modes for the residual r: x += Z E^-1 Z^T r. */
-void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, const float *r, float *x);
+/* The best start in the space of the modes for the residual r: x += Z E^-1 Z^T r. Updates r. */
+void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x);
 /* Deflates z = M r; returns the change of r.z. */
 double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z);
 
@@ -189,8 +189,8 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
 /* Lists the cells of all bodies: those of W, then some rings around them, fewer around bodies of many entries. */
 selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, size_t most_entries, int threads,
                                          selkie_error *error);
-/* The entries of a list by cell; those of a cell follow the bodies. `map` has room for all cells and gets minus the
- * number of each cell, minus 1, or 0. */
+/* The entries of a list by cell; those of a cell follow the bodies. `map`, if not NULL, has room for all cells and gets
+ * minus the number of each cell, minus 1, or 0. */
 selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_list *list, int32_t *map, int threads,
                                            selkie_error *error);
 void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory);
