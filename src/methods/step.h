@@ -29,13 +29,21 @@ typedef struct sk_mass_sums {
 
 struct sk_step;
 
+/* The particles of a block after the advection moved them. They are still in the order of the last sort. */
+typedef struct sk_moved_block {
+    int slot;
+    const sk_particle *records;
+    int64_t count;
+    float low[3], high[3]; /* m  box that contains them */
+} sk_moved_block;
+
 /* Something that sees the particles of each block after the advection moved them, while they are in the cache. It sees
  * each of them once; moves is then that of the particles. If they move again before the end of the step, moves differs
  * and what was seen does not count. */
 typedef struct sk_watch {
-    void (*begin)(struct sk_watch *watch);
-    void (*see)(struct sk_watch *watch, const struct sk_step *step, const sk_particle *records, int64_t count,
-                int thread);
+    /* The grid is still that of the last sort. */
+    selkie_code (*begin)(struct sk_watch *watch, const struct sk_step *step, selkie_error *error);
+    void (*see)(struct sk_watch *watch, const struct sk_step *step, const sk_moved_block *block, int thread);
     uint64_t moves;
 } sk_watch;
 

@@ -253,6 +253,7 @@ void sk_columns_free(sk_columns *columns)
                             columns->touched, columns->tiles,   columns->sums,  columns->levels};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         sk_release(columns->memory, arrays[i]);
+    sk_deep_cells_free(&columns->deep, columns->memory);
     memset(columns, 0, sizeof *columns);
 }
 
@@ -343,37 +344,37 @@ static void start_over(const sk_columns *columns)
         memset(columns->touched, 0, (size_t)columns->parts * columns->room / sk_column_group);
 }
 
-static void begin_watch(sk_watch *watch)
+int sk_columns_can_watch(const sk_columns *columns, const sk_step *step)
 {
-    sk_columns *columns = (sk_columns *)watch;
+    return !columns->level_count || columns->thickness == step->grid.cells[columns->axis[0]];
+}
+
+selkie_code sk_columns_begin(sk_columns *columns, const sk_step *step, selkie_error *error)
+{
     start_over(columns);
-    memset(columns->seen, 0, sizeof columns->seen);
+    return columns->level_count ? sk_deep_cells_find(&columns->deep, step, error) : SELKIE_OK;
 }
 
-static void see_particles(sk_watch *watch, const sk_step *step, const sk_particle *records, int64_t count, int thread)
+/* May particles of a block lie within a cell of a height probe, across up? */
+static int reaches_height(const sk_columns *columns, const sk_step *step, const sk_moved_block *block)
 {
-    sk_columns *columns = (sk_columns *)watch;
-    const sk_slab all = {0, step->grid.cells[columns->axis[0]]};
-    sk_columns_scan(columns, step, &all, thread, records, count);
-    columns->seen[thread][0] += count;
+    const sk_grid *grid = &step->grid;
+    int reaches = 0;
+    for (int p = 0; p < step->scene->probe_count && !reaches; p++) {
+        reaches = step->scene->probes[p].kind == SELKIE_PROBE_HEIGHT;
+        for (int a = 0; a < grid->dimension - 1; a++) {
+            const int d = columns->axis[a];
+            const double at = step->scene->probes[p].at[d], reach = 1.01 * grid->cell_size;
+            reaches &= (double)block->low[d] < at + reach && (double)block->high[d] > at - reach;
+        }
+    }
+    return reaches;
 }
 
-sk_watch *sk_columns_watch(sk_columns *columns, const sk_step *step)
+void sk_columns_see(sk_columns *columns, const sk_step *step, const sk_moved_block *block, int part)
 {
-    const int whole = !columns->level_count || columns->thickness == step->grid.cells[columns->axis[0]];
-    if (!columns->parts || !whole || step->threads > columns->parts)
-        return NULL;
-    columns->watch = (sk_watch){.begin = begin_watch, .see = see_particles};
-    return &columns->watch;
-}
-
-/* Do the sums hold the current particles? */
-static int saw_all(const sk_columns *columns, const sk_step *step)
-{
-    int64_t count = 0;
-    for (int part = 0; part < columns->parts; part++)
-        count += columns->seen[part][0];
-    return count == step->particles.count && columns->watch.moves == step->particles.moves;
+    if (columns->level_count || reaches_height(columns, step, block))
+        sk_columns_scan_block(columns, step, part, block);
 }
 
 /* Adds the particles to the sums of a slab unless they are in them, and measures its levels. Runs in all threads of a
@@ -404,13 +405,12 @@ static void measure_slab(const sk_columns *columns, const sk_step *step, const s
     memset(columns->touched, 0, (size_t)rows * columns->length / sk_column_group);
 }
 
-void sk_columns_fill(sk_columns *columns, const sk_step *step)
+void sk_columns_fill(sk_columns *columns, const sk_step *step, int seen)
 {
     if (!columns->parts)
         return;
     const sk_grid *grid = &step->grid;
     const int planes = grid->cells[columns->axis[0]], thickness = columns->level_count ? columns->thickness : planes;
-    const int seen = saw_all(columns, step);
     if (!seen)
         start_over(columns);
 #pragma omp parallel num_threads(step->threads)
@@ -418,7 +418,6 @@ void sk_columns_fill(sk_columns *columns, const sk_step *step)
         const sk_slab slab = {first, first + thickness < planes ? first + thickness : planes};
         measure_slab(columns, step, &slab, seen);
     }
-    memset(columns->seen, 0, sizeof columns->seen); /* the sums are used up */
     for (int p = 0; p < step->scene->probe_count && columns->level_count; p++)
         columns->levels[p] = step->scene->probes[p].kind == SELKIE_PROBE_LEVEL ? mean_level(columns, grid, p) : NAN;
 }

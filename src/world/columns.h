@@ -12,6 +12,7 @@
 #define SK_WORLD_COLUMNS_H
 
 #include "methods/step.h"
+#include "world/deep_cells.h"
 
 /* Intervals of a row that are marked, joined and cleared together. */
 enum { sk_column_group = 16, sk_several_probes = 255 };
@@ -24,15 +25,18 @@ enum { sk_most_column_parts = 8, sk_tile_intervals = 11 };
 /* Sums of a block's particles, near each other in memory, before they are added to those of the nodes. All 0 between
  * calls. */
 typedef struct sk_column_tile {
-    _Alignas(64) uint32_t sums[sk_tile_intervals * sk_tile_intervals * sk_tile_intervals][sk_interval_sums];
+    /* [planes][rows][intervals] of two columns, below and then above: a plane has those of the intervals before it too
+     */
+    _Alignas(64) uint32_t sums[(sk_tile_intervals + 1) * sk_tile_intervals * sk_tile_intervals][4];
     uint8_t used[sk_tile_intervals * sk_tile_intervals]; /* has the row particles? */
+    uint8_t near[sk_tile_intervals * sk_tile_intervals]; /* as sk_columns.near */
     int from[3];                                         /* its first interval in the slab */
     int open;                                            /* does it hold any? */
 } sk_column_tile;
 
 typedef struct sk_columns {
-    sk_watch watch; /* of the advection: adds the particles to the sums as they move */
     sk_memory *memory;
+    sk_deep_cells deep;            /* cells surely inside the liquid; none if no level is measured */
     int height_count, level_count; /* probes of these types */
     int axis[2]; /* across up: the longer axis of the domain, along which slabs follow each other, and the other one; -1
                     in 2D */
@@ -55,7 +59,6 @@ typedef struct sk_columns {
     sk_column_tile *tiles; /* [parts] */
     double *sums;          /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
     double *levels;        /* [probes] m */
-    int64_t seen[sk_most_column_parts][8]; /* first value: particles that a part has added since the advection began */
 } sk_columns;
 
 /* Columns whose sums are kept at a time: some planes of cells along axis[0], with one more on each side. */
@@ -66,18 +69,24 @@ typedef struct sk_slab {
 /* Allocates memory if the scene has a probe of these types. */
 selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error);
 void sk_columns_free(sk_columns *columns);
-/* What the advection shows its particles to; NULL if the sums have no room for all of them at a time, or no probe needs
- * them. `columns` must stay where it is. */
-sk_watch *sk_columns_watch(sk_columns *columns, const sk_step *step);
+/* Can particles be added block by block as they move? Not if the sums have no room for all of them at a time. */
+int sk_columns_can_watch(const sk_columns *columns, const sk_step *step);
+/* Before the particles move: forgets all sums, and finds the cells that lie surely inside the liquid. */
+selkie_code sk_columns_begin(sk_columns *columns, const sk_step *step, selkie_error *error);
+void sk_columns_see(sk_columns *columns, const sk_step *step, const sk_moved_block *block, int part);
 /* Adds the current particles to the columns of all probes, in one pass, and measures the levels: the mean height (m) of
  * the liquid's surface over the floor of the domain, in each probe's area; NaN if obstacles cover all of it. */
-void sk_columns_fill(sk_columns *columns, const sk_step *step);
+/* If `seen`, the particles were shown to sk_columns_see. */
+void sk_columns_fill(sk_columns *columns, const sk_step *step, int seen);
 /* The height (m) of the liquid above a probe, from its filled column. */
 double sk_column_height(const sk_columns *columns, const sk_step *step, int probe);
 
 /* The parts of that pass. Adds particles to the sums of a part. */
 void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part,
                      const sk_particle *records, int64_t count);
+/* Adds the particles of a block that moved. Cells surely inside the liquid before the move count as full where their
+ * first particle is now. */
+void sk_columns_scan_block(const sk_columns *columns, const sk_step *step, int part, const sk_moved_block *block);
 /* Adds the sums of the other parts to those of the first one, of a row. */
 void sk_columns_join(const sk_columns *columns, int row);
 /* The fill at the nodes of a column: sums times `part`. If `stops`, groups behind one with four empty nodes in a row

@@ -6,9 +6,8 @@
 #include "defs/structs.h"
 #include "world/columns.h"
 
-typedef uint32_t u4 __attribute__((vector_size(16))); /* the four columns around an interval, or four nodes */
+typedef uint32_t u4 __attribute__((vector_size(16))); /* two nodes of two columns beside an interval, or four nodes */
 typedef uint32_t u4_memory __attribute__((vector_size(16), aligned(4)));
-typedef uint32_t u8 __attribute__((vector_size(32))); /* the sums of an interval */
 
 enum { group_bits = 4, batch_most = 128 };
 
@@ -31,7 +30,8 @@ typedef struct sk_scan {
     uint8_t *touched;
     uint32_t *heights;
     sk_column_tile *tile;
-    int next[4]; /* rows from that of an interval to those of its four columns */
+    uint32_t full; /* parts of a full node, for particles that stand for liquid around them; 0 = they are themselves */
+    int next[4];   /* rows from that of an interval to those of its four columns */
 } sk_scan;
 
 static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part)
@@ -73,14 +73,27 @@ typedef struct sk_places {
     int32_t in_tile[batch_most]; /* interval in the tile; -1 = outside of it */
 } sk_places;
 
-/* Marks dead particles as outside, where there are some among `lanes` of them. */
-static inline __attribute__((always_inline)) void leave_out_dead(const sk_particle *records, int lanes, int32_t *at)
+/* Are there dead particles among SK_WIDE of them? A record has eight words, the last of which are the flags. */
+static inline __attribute__((always_inline)) int any_dead(const sk_particle *records)
 {
-    uint32_t flags = 0;
+    const int32_t *words = (const int32_t *)(const void *)records;
+    iw flags = iw_splat(0), part;
+    for (int n = 0; n < 8; n++) {
+        memcpy(&part, words + (size_t)n * SK_WIDE, sizeof part);
+        flags |= part;
+    }
+    return (flags[7] | flags[SK_WIDE - 1]) & SK_PARTICLE_DEAD;
+}
+
+/* Marks dead particles among `lanes` as outside. */
+static inline __attribute__((always_inline)) void leave_out_dead(const sk_particle *records, int lanes, sk_places *to,
+                                                                 int first)
+{
+    if (lanes == SK_WIDE && !any_dead(records))
+        return;
     for (int l = 0; l < lanes; l++)
-        flags |= records[l].flags;
-    for (int l = 0; flags & SK_PARTICLE_DEAD && l < lanes; l++)
-        at[l] = records[l].flags & SK_PARTICLE_DEAD ? -1 : at[l];
+        if (records[l].flags & SK_PARTICLE_DEAD)
+            to->at[first + l] = to->in_tile[first + l] = -1;
 }
 
 /* --- Tiles --- */
@@ -97,87 +110,102 @@ static inline uint32_t *touch_nodes(const sk_scan *scan, int row, int node, int 
     return scan->sums + first;
 }
 
+/* The height probes near an interval: see sk_columns.near. */
+static inline int find_near(const sk_scan *scan, int at)
+{
+    return at >= scan->height_from ? scan->near[at >> scan->group_shift] : 0;
+}
+
 /* Adds the parts of a particle outside of the tile. */
 static void add_alone(const sk_scan *scan, int at, const uint32_t *parts)
 {
     const int row = at / scan->length, node = at % scan->length;
     for (int c = 0; c < 4; c++) {
         uint32_t *to = touch_nodes(scan, row + scan->next[c], node, 2);
-        to[0] += parts[c];
-        to[1] += parts[c + 4];
+        to[0] += parts[4 * (c >> 1) + (c & 1)];
+        to[1] += parts[4 * (c >> 1) + (c & 1) + 2];
     }
 }
 
-/* Adds a row of the tile to the nodes of its four columns, and clears it. */
-static void empty_row(const sk_scan *scan, int row, u8 *sums)
+/* Adds a row of the tile to the nodes of its two columns, and clears it. */
+static void empty_row(const sk_scan *scan, int row, u4 *sums)
 {
     enum { nodes = sk_tile_intervals + 1 };
-    u4 all[nodes];
-    all[0] = (u4){0};
-    for (int n = 0; n < sk_tile_intervals; n++) {
-        all[n] += __builtin_shufflevector(sums[n], sums[n], 0, 1, 2, 3);
-        all[n + 1] = __builtin_shufflevector(sums[n], sums[n], 4, 5, 6, 7);
-        sums[n] = (u8){0};
-    }
-    uint32_t *to[4];
-    for (int c = 0; c < 4; c++)
-        to[c] = touch_nodes(scan, row + scan->next[c], scan->tile->from[2], nodes);
+    uint32_t *const to[2] = {touch_nodes(scan, row, scan->tile->from[2], nodes),
+                             touch_nodes(scan, row + scan->next[1], scan->tile->from[2], nodes)};
+    u4 before = {0};
     for (int n = 0; n < nodes; n += 4) {
-        const u4 low_a = __builtin_shufflevector(all[n], all[n + 1], 0, 4, 1, 5),
-                 high_a = __builtin_shufflevector(all[n], all[n + 1], 2, 6, 3, 7),
-                 low_b = __builtin_shufflevector(all[n + 2], all[n + 3], 0, 4, 1, 5),
-                 high_b = __builtin_shufflevector(all[n + 2], all[n + 3], 2, 6, 3, 7);
-        *(u4_memory *)(to[0] + n) += __builtin_shufflevector(low_a, low_b, 0, 1, 4, 5);
-        *(u4_memory *)(to[1] + n) += __builtin_shufflevector(low_a, low_b, 2, 3, 6, 7);
-        *(u4_memory *)(to[2] + n) += __builtin_shufflevector(high_a, high_b, 0, 1, 4, 5);
-        *(u4_memory *)(to[3] + n) += __builtin_shufflevector(high_a, high_b, 2, 3, 6, 7);
+        const u4 last = n + 3 < sk_tile_intervals ? sums[n + 3] : (u4){0};
+        const u4 first_two = __builtin_shufflevector(sums[n], sums[n + 1], 0, 1, 4, 5) +
+                             __builtin_shufflevector(before, sums[n], 2, 3, 6, 7),
+                 last_two = __builtin_shufflevector(sums[n + 2], last, 0, 1, 4, 5) +
+                            __builtin_shufflevector(sums[n + 1], sums[n + 2], 2, 3, 6, 7);
+        before = last;
+        *(u4_memory *)(to[0] + n) += __builtin_shufflevector(first_two, last_two, 0, 2, 4, 6);
+        *(u4_memory *)(to[1] + n) += __builtin_shufflevector(first_two, last_two, 1, 3, 5, 7);
     }
+    memset(sums, 0, sk_tile_intervals * sizeof *sums);
 }
 
 static void empty_tile(const sk_scan *scan)
 {
+    enum { rows = sk_tile_intervals * sk_tile_intervals };
     sk_column_tile *tile = scan->tile;
-    for (int r = 0; tile->open && r < sk_tile_intervals * sk_tile_intervals; r++) {
-        if (!tile->used[r])
+    for (int r = 0; tile->open && r < rows + sk_tile_intervals; r++) {
+        const int used = (r < rows && tile->used[r]) | (r >= sk_tile_intervals && tile->used[r - sk_tile_intervals]);
+        if (!used)
             continue;
         const int row = (tile->from[0] + r / sk_tile_intervals) * scan->rows + tile->from[1] + r % sk_tile_intervals;
-        empty_row(scan, row, (u8 *)(void *)tile->sums[r * sk_tile_intervals]);
-        tile->used[r] = 0;
+        empty_row(scan, row, (u4 *)(void *)tile->sums[r * sk_tile_intervals]);
     }
+    memset(tile->used, 0, sizeof tile->used);
     tile->open = 0;
+}
+
+/* Lays the empty tile with its first interval at `from`, or before it where its nodes would leave the row. Marks its
+ * rows near height probes. */
+static void lay_tile(const sk_scan *scan, const int from[3])
+{
+    sk_column_tile *tile = scan->tile;
+    const int last = scan->length - (sk_tile_intervals + 1);
+    for (int a = 0; a < 3; a++)
+        tile->from[a] = from[a] > 0 ? from[a] : 0;
+    tile->from[2] = tile->from[2] < last ? tile->from[2] : last;
+    for (int r = 0; r < sk_tile_intervals * sk_tile_intervals; r++) {
+        const int i = tile->from[0] + r / sk_tile_intervals, j = tile->from[1] + r % sk_tile_intervals;
+        const int inside = (float)i < scan->end[0] && (float)j < scan->end[1];
+        tile->near[r] = inside ? find_near(scan, (i * scan->rows + j) * scan->length) : 0;
+    }
+    tile->open = 1;
 }
 
 /* Lays the tile around the first particle of a batch, unless that is in it already. Particles are sorted by block and
  * cell, so the others of its block lie ahead. */
 static void place_tile(const sk_scan *scan, const int first[3], int at)
 {
-    sk_column_tile *tile = scan->tile;
+    const sk_column_tile *tile = scan->tile;
     int inside = tile->open;
     for (int a = 0; a < 3; a++)
         inside &= first[a] >= tile->from[a] && first[a] < tile->from[a] + sk_tile_intervals;
     if (inside || at < 0)
         return;
     empty_tile(scan);
-    for (int a = 0; a < 3; a++)
-        tile->from[a] = first[a] > 1 ? first[a] - 1 : 0;
-    const int last = scan->length - (sk_tile_intervals + 1); /* all its nodes are in the row */
-    tile->from[2] = tile->from[2] < last ? tile->from[2] : last;
-    tile->open = 1;
+    lay_tile(scan, (const int[3]){first[0] - 1, first[1] - 1, first[2] - 1});
 }
 
 /* --- Particles --- */
 
-/* Finds the eight parts of a particle: below and above it in the four columns around it. `beyond` is the distance from
- * the middle of the interval along each axis, -0.5 to 0.5. */
-static inline __attribute__((always_inline)) void find_parts(const fw beyond[3], fw below[4], fw above[4])
+/* Finds the eight parts of a particle: in the two columns before it along the slabs, below and then above it, and the
+ * same in those behind it. `beyond` is the distance from the middle of the interval along each axis, -0.5 to 0.5. */
+static inline __attribute__((always_inline)) void find_parts(const fw beyond[3], fw parts[2][4])
 {
     const fw far[2] = {(0.5f - beyond[0]) * (float)sk_column_unit, (0.5f + beyond[0]) * (float)sk_column_unit};
     const fw next[2] = {0.5f - beyond[1], 0.5f + beyond[1]}, up = beyond[2] + 0.5f;
     for (int c = 0; c < 4; c++) {
         const fw weight = far[c >> 1] * next[c & 1];
         const iw upper = (iw)(weight * up + rounder);
-        below[c] = (fw)((iw)(weight + rounder) - upper);
-        above[c] = (fw)(upper - (iw)fw_splat(rounder));
+        parts[c >> 1][c & 1] = (fw)((iw)(weight + rounder) - upper);
+        parts[c >> 1][(c & 1) + 2] = (fw)(upper - (iw)fw_splat(rounder));
     }
 }
 
@@ -200,7 +228,6 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
     const iw row = rounded[0] * scan->rows + rounded[1];
     const iw at = (scan->sums ? row * scan->length + rounded[2] : row * scan->length) | ~inside;
     memcpy(places->at + first, &at, sizeof at);
-    leave_out_dead(records, lanes, places->at + first);
     if (scan->sums) {
         if (first == 0)
             place_tile(scan, (const int[3]){rounded[0][0], rounded[1][0], rounded[2][0]}, places->at[0]);
@@ -211,11 +238,14 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
         }
         const iw in_tile = ((here[0] * sk_tile_intervals + here[1]) * sk_tile_intervals + here[2]) | ~(within & inside);
         memcpy(places->in_tile + first, &in_tile, sizeof in_tile);
-        fw below[4], above[4];
-        find_parts(beyond, below, above);
-        fw_store_columns(places->parts[first], SK_WIDE, below);
-        fw_store_columns(places->parts[first] + 4, SK_WIDE, above);
+        fw parts[2][4];
+        find_parts(beyond, parts);
+        for (int c = 0; c < 4 && scan->full; c++)
+            parts[0][c] = parts[1][c] = (fw)iw_splat((int)scan->full);
+        fw_store_columns(places->parts[first], SK_WIDE, parts[0]);
+        fw_store_columns(places->parts[first] + 4, SK_WIDE, parts[1]);
     }
+    leave_out_dead(records, lanes, places, first);
 }
 
 /* Adds a particle to the columns of the height probes that are near it: probe `near` - 1, or any if it is `several`. */
@@ -228,6 +258,7 @@ static void add_to_heights(const sk_columns *columns, const sk_step *step, const
     for (int d = 0; d < 3; d++)
         g[d] = (particle->position[d] - scan->low[d]) * scan->scale + 0.5f;
     const int node = (int)g[up];
+    const uint32_t full = scan->full;
     for (int p = first; p < end; p++) {
         const float *middle = columns->middles[p];
         float weight = (float)sk_column_unit * middle[3];
@@ -237,29 +268,37 @@ static void add_to_heights(const sk_columns *columns, const sk_step *step, const
         }
         uint32_t *to = scan->heights + (size_t)p * columns->length + (size_t)node;
         const uint32_t all = (uint32_t)(weight + 0.5f), upper = (uint32_t)(weight * (g[up] - (float)node) + 0.5f);
-        to[0] += all - upper;
-        to[1] += upper;
+        to[0] += full && all ? full : all - upper;
+        to[1] += full && all ? full : upper;
     }
 }
 
-/* Adds a batch to the levels. Returns whether some particle may be near a height probe. */
-static int add_all_to_levels(const sk_scan *scan, const sk_places *places, int count)
+/* Adds a batch to the levels, and lists its particles near height probes. Returns how many these are. */
+static int add_all_to_levels(const sk_scan *scan, const sk_places *places, int count, uint8_t list[batch_most + 1])
 {
     int near = 0;
     sk_column_tile *tile = scan->tile;
     for (int p = 0; p < count; p++) {
-        const int32_t at = places->at[p], in_tile = places->in_tile[p];
-        if (at < 0)
-            continue;
-        near |= scan->near[at >> group_bits];
-        u8 part;
-        memcpy(&part, places->parts[p], sizeof part);
-        if (in_tile < 0) {
+        const int32_t in_tile = places->in_tile[p];
+        list[near] = (uint8_t)p;
+        if (__builtin_expect(in_tile < 0, 0)) {
+            const int32_t at = places->at[p];
+            if (at < 0)
+                continue;
             add_alone(scan, at, (const uint32_t *)(const void *)places->parts[p]);
+            near += find_near(scan, at) != 0;
             continue;
         }
-        *(u8 *)(void *)tile->sums[in_tile] += part;
-        tile->used[(unsigned)in_tile / sk_tile_intervals] = 1;
+        /* Halves: the processor forwards stored vectors only to loads of the same size. */
+        u4 before, behind;
+        memcpy(&before, places->parts[p], sizeof before);
+        memcpy(&behind, places->parts[p] + 4, sizeof behind);
+        u4 *sums = (u4 *)(void *)tile->sums[in_tile];
+        sums[0] += before;
+        sums[sk_tile_intervals * sk_tile_intervals] += behind;
+        const unsigned row = (unsigned)in_tile / sk_tile_intervals;
+        tile->used[row] = 1;
+        near += tile->near[row] != 0;
     }
     return near;
 }
@@ -269,26 +308,96 @@ static void add_batch(const sk_columns *columns, const sk_step *step, const sk_s
                       int count)
 {
     sk_places places;
+    uint8_t list[batch_most + 1];
+    int listed = 0;
     for (int n = 0; n < count; n += SK_WIDE)
         find_places(scan, records + n, count - n < SK_WIDE ? count - n : SK_WIDE, n, &places);
-    if (scan->sums && !add_all_to_levels(scan, &places, count))
-        return;
-    for (int p = 0; p < count; p++) {
-        const int32_t at = places.at[p];
-        const int near = at >= scan->height_from ? scan->near[at >> scan->group_shift] : 0;
-        if (near)
-            add_to_heights(columns, step, scan, &records[p], near);
-    }
+    if (scan->sums)
+        listed = add_all_to_levels(scan, &places, count, list);
+    else
+        for (int p = 0; p < count; p++) {
+            list[listed] = (uint8_t)p;
+            listed += places.at[p] >= 0 && find_near(scan, places.at[p]);
+        }
+    for (int n = 0; n < listed; n++)
+        add_to_heights(columns, step, scan, &records[list[n]], find_near(scan, places.at[list[n]]));
+}
+
+static void add_particles(const sk_columns *columns, const sk_step *step, const sk_scan *scan,
+                          const sk_particle *records, int64_t count)
+{
+    for (int64_t p = 0; p < count; p += batch_most)
+        add_batch(columns, step, scan, &records[p], (int)(count - p < batch_most ? count - p : batch_most));
 }
 
 void sk_columns_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part,
                      const sk_particle *records, int64_t count)
 {
     const sk_scan scan = begin_scan(columns, step, slab, part);
-    for (int64_t p = 0; p < count; p += batch_most)
-        add_batch(columns, step, &scan, &records[p], (int)(count - p < batch_most ? count - p : batch_most));
+    add_particles(columns, step, &scan, records, count);
     if (scan.tile)
         empty_tile(&scan);
+}
+
+/* Lays the tile over a block's particles. Along axes where they reach further than a tile, batches place it. */
+static void lay_over_block(const sk_scan *scan, const sk_moved_block *block)
+{
+    int from[3];
+    for (int a = 0; a < 3; a++) {
+        const int d = scan->axis[a];
+        const float low = block->low[d] * scan->scale + scan->offset[a],
+                    high = block->high[d] * scan->scale + scan->offset[a];
+        if (!(low > -2.0f && high - low < sk_tile_intervals - 1.01f))
+            return;
+        from[a] = (int)(low + 0.49f);
+    }
+    lay_tile(scan, from);
+}
+
+/* Adds the cells of a row surely inside the liquid, each by its first particle: the nodes around it are full. */
+static void add_full_row(const sk_columns *columns, const sk_step *step, sk_scan *scan, const uint32_t *start)
+{
+    enum { cells = 8 };
+    sk_particle firsts[SK_WIDE];
+    int count = 0;
+    for (int c = 0; c < cells; c++)
+        if (start[c] < start[c + 1])
+            firsts[count++] = step->particles.records[start[c]];
+    if (!count)
+        return;
+    scan->full = (uint32_t)(step->particles_per_cell * sk_column_unit);
+    add_batch(columns, step, scan, firsts, count);
+    scan->full = 0;
+}
+
+void sk_columns_scan_block(const sk_columns *columns, const sk_step *step, int part, const sk_moved_block *block)
+{
+    const sk_slab all = {0, step->grid.cells[columns->axis[0]]};
+    sk_scan scan = begin_scan(columns, step, &all, part);
+    if (!columns->deep.capacity) {
+        add_particles(columns, step, &scan, block->records, block->count);
+        if (scan.tile)
+            empty_tile(&scan);
+        return;
+    }
+
+    /* Rows of cells along x that are not surely inside the liquid, as many at a time as follow each other. */
+    enum { rows = 64 };
+    const uint32_t *start = step->grid.cell_start + (size_t)(block->slot - 1) * (size_t)step->grid.block_cells;
+    const sk_particle *records = step->particles.records;
+    const uint64_t deep = sk_deep_rows(&columns->deep, block->slot);
+    lay_over_block(&scan, block);
+    for (int row = 0, next; row < rows; row = next) {
+        next = row + 1;
+        if (deep >> row & 1) {
+            add_full_row(columns, step, &scan, start + 8 * row);
+            continue;
+        }
+        while (next < rows && !(deep >> next & 1))
+            next++;
+        add_particles(columns, step, &scan, records + start[8 * row], (int64_t)start[8 * next] - start[8 * row]);
+    }
+    empty_tile(&scan);
 }
 
 void sk_columns_join(const sk_columns *columns, int row)

@@ -6,7 +6,7 @@
 
 #include "defs/structs.h"
 
-enum { FRONT_BINS = 64 /* per cell */, most_parts = 8 };
+enum { FRONT_BINS = 64 /* per cell */, most_parts = sk_most_column_parts };
 
 /* Surfaces of the force probes on the grid. Methods without a grid measure forces themselves. */
 static selkie_code init_surfaces(sk_probes *probes, const sk_step *step, selkie_error *error)
@@ -30,6 +30,8 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
     memset(probes, 0, sizeof *probes);
     probes->memory = step->memory;
     probes->methods = methods;
+    for (int part = 0; part < sk_most_column_parts; part++)
+        omp_init_lock(&probes->locks[part]);
     size_t most = (size_t)scene->probe_count * 3 + 1;
     int longest = 0;
     for (int d = 0; d < step->dimension; d++)
@@ -40,7 +42,13 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
     probes->bins = (size_t)longest * FRONT_BINS;
     probes->histogram =
         sk_allocate(step->memory, ((size_t)probes->parts * probes->bins + 1) * sizeof *probes->histogram);
-    if (!probes->names || !probes->values || !probes->histogram)
+    for (int p = 0; p < scene->probe_count; p++)
+        probes->front_count +=
+            scene->probes[p].kind == SELKIE_PROBE_FRONT && (int)scene->probes[p].axis < step->dimension;
+    if (probes->front_count)
+        probes->fronts = sk_allocate_zeroed(step->memory, (size_t)scene->probe_count * (size_t)probes->parts *
+                                                              sizeof *probes->fronts);
+    if (!probes->names || !probes->values || !probes->histogram || (probes->front_count && !probes->fronts))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
@@ -57,6 +65,8 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
 
 void sk_probes_free(sk_probes *probes)
 {
+    for (int part = 0; part < sk_most_column_parts && probes->memory; part++)
+        omp_destroy_lock(&probes->locks[part]);
     sk_columns_free(&probes->columns);
     for (int p = 0; p < probes->surface_count; p++)
         sk_surface_free(&probes->surfaces[p], probes->memory);
@@ -64,7 +74,93 @@ void sk_probes_free(sk_probes *probes)
     sk_release(probes->memory, probes->names);
     sk_release(probes->memory, probes->values);
     sk_release(probes->memory, probes->histogram);
+    sk_release(probes->memory, probes->fronts);
     memset(probes, 0, sizeof *probes);
+}
+
+/* --- While particles move --- */
+
+static int is_front(const sk_step *step, int probe)
+{
+    const selkie_probe_def *def = &step->scene->probes[probe];
+    return def->kind == SELKIE_PROBE_FRONT && (int)def->axis < step->dimension;
+}
+
+static selkie_code begin_watch(sk_watch *watch, const sk_step *step, selkie_error *error)
+{
+    sk_probes *probes = (sk_probes *)watch;
+    memset(probes->seen, 0, sizeof probes->seen);
+    for (int n = 0; probes->front_count && n < step->scene->probe_count * probes->parts; n++)
+        probes->fronts[n].count = 0;
+    return probes->columns.parts ? sk_columns_begin(&probes->columns, step, error) : SELKIE_OK;
+}
+
+static void see_block(sk_watch *watch, const sk_step *step, const sk_moved_block *block, int thread)
+{
+    sk_probes *probes = (sk_probes *)watch;
+    const int part = thread % probes->parts, shared = step->threads > probes->parts;
+    if (shared)
+        omp_set_lock(&probes->locks[part]);
+    for (int p = 0; probes->front_count && p < step->scene->probe_count; p++)
+        if (is_front(step, p))
+            sk_front_see(&probes->fronts[p * probes->parts + part], &step->scene->probes[p], step->particles_per_cell,
+                         block);
+    if (probes->columns.parts)
+        sk_columns_see(&probes->columns, step, block, part);
+    probes->seen[part][0] += block->count;
+    if (shared)
+        omp_unset_lock(&probes->locks[part]);
+}
+
+sk_watch *sk_probes_watch(sk_probes *probes, const sk_step *step)
+{
+    const int wanted = probes->columns.parts || probes->front_count;
+    if (!wanted || step->particles_per_cell > sk_most_ahead ||
+        (probes->columns.parts && !sk_columns_can_watch(&probes->columns, step)))
+        return NULL;
+    probes->watch = (sk_watch){.begin = begin_watch, .see = see_block};
+    return &probes->watch;
+}
+
+void sk_probes_drop(sk_probes *probes, const sk_particles *particles, uint64_t moves, int64_t count)
+{
+    if (probes->watch.moves != moves)
+        return;
+    probes->watch.moves = particles->moves;
+    probes->seen[0][0] -= count - particles->count;
+}
+
+/* Have the current particles been seen as they moved? */
+static int saw_all(const sk_probes *probes, const sk_step *step)
+{
+    int64_t count = 0;
+    for (int thread = 0; thread < sk_most_column_parts; thread++)
+        count += probes->seen[thread][0];
+    return step->watch && count == step->particles.count && probes->watch.moves == step->particles.moves;
+}
+
+/* --- Fronts --- */
+
+static double front_of_bin(const sk_grid *grid, int axis, int bin)
+{
+    return grid->origin[axis] + grid->low[axis] + (bin + 0.5) * grid->cell_size / FRONT_BINS;
+}
+
+/* The front from the particles seen while they moved: the same bin as from all of them. */
+static double seen_front(const sk_probes *probes, const sk_step *step, int probe)
+{
+    const sk_grid *grid = &step->grid;
+    const selkie_probe_def *def = &step->scene->probes[probe];
+    const int axis = (int)def->axis, bins = grid->cells[axis] * FRONT_BINS;
+    const float scale = (float)(FRONT_BINS / grid->cell_size), low = (float)grid->low[axis];
+    sk_front front = probes->fronts[probe * probes->parts];
+    for (int part = 1; part < probes->parts; part++)
+        sk_front_join(&front, &probes->fronts[probe * probes->parts + part], step->particles_per_cell);
+    if (!front.count)
+        return NAN;
+    const float last = front.ahead[front.count - 1];
+    const int bin = (int)(((def->direction >= 0 ? last : -last) - low) * scale);
+    return front_of_bin(grid, axis, bin < 0 ? 0 : bin >= bins ? bins - 1 : bin);
 }
 
 /* Counts the particles of one part in bins along an axis. */
@@ -104,7 +200,7 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
         for (int part = 0; part < probes->parts; part++)
             ahead += probes->histogram[(size_t)part * probes->bins + (size_t)bin];
         if (ahead >= enough)
-            return grid->origin[axis] + grid->low[axis] + (bin + 0.5) * grid->cell_size / FRONT_BINS;
+            return front_of_bin(grid, axis, bin);
     }
     return NAN;
 }
@@ -258,10 +354,11 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
     if (!probes->memory || !scene->probe_count)
         return;
     const sk_method *sampler = find_sampler(probes);
+    const int seen = saw_all(probes, step);
     int column = 0;
 
     /* Columns of all probes of heights and levels, in one pass over the particles. */
-    sk_columns_fill(&probes->columns, step);
+    sk_columns_fill(&probes->columns, step, seen);
 
     /* One value per scalar, one per axis for vectors. */
     for (int p = 0; p < scene->probe_count; p++) {
@@ -299,8 +396,10 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
             probes->values[column++] = measure_temperature(step, def->at);
             break;
         case SELKIE_PROBE_FRONT:
-            probes->values[column++] = measure_front(probes, step, def);
+            probes->values[column++] =
+                seen && is_front(step, p) ? seen_front(probes, step, p) : measure_front(probes, step, def);
             break;
         }
     }
+    memset(probes->seen, 0, sizeof probes->seen); /* the sums are used up */
 }

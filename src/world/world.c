@@ -249,7 +249,7 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
 
     if (step->needs & SK_NEEDS_PARTICLES)
         SK_TRY(sk_probes_init(&world->probes, step, world->methods, error));
-    step->watch = sk_columns_watch(&world->probes.columns, step);
+    step->watch = sk_probes_watch(&world->probes, step);
     SK_TRY(sk_world_compose(world, error));
     return measure_start(world, error);
 }
@@ -433,8 +433,12 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     world->failed = 0;
 
     /* Remove particles that left through an open side, so that views and files agree with the next step. */
-    if (step->drained > drained && !step->cuda)
+    if (step->drained > drained && !step->cuda) {
+        const uint64_t moves = step->particles.moves;
+        const int64_t count = step->particles.count;
         sk_particles_drop_dead(&step->particles);
+        sk_probes_drop(&world->probes, &step->particles, moves, count);
+    }
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;

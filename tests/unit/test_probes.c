@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <selkie/selkie.h>
+#include "world/world_internal.h"
 
 enum { CELLS = 16, MOST_PROBES = CELLS * CELLS + 1 };
 
@@ -288,6 +289,44 @@ static void threads_do_not_matter(void **state)
     }
 }
 
+/* Liquid that falls and runs out: the values taken while particles move are those of all particles after the step. Only
+ * the level counts cells deep inside the liquid as full, so it may differ a little. */
+static void moving_particles_have_the_values_of_all(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 12; threads += 11) { /* more than there are parts of the sums */
+        pool_case c;
+        pool(&c, 3, 0.9);
+        set3(c.scene.domain.size, 2, 2, 1);
+        c.scene.particles.per_cell = 8;
+        c.scene.particles.arrangement = SELKIE_ARRANGEMENT_JITTERED;
+        c.scene.probe_count = 3;
+        for (int p = 1; p < 3; p++)
+            selkie_probe_defaults(&c.probes[p]);
+        c.probes[1].name = "height", c.probes[1].kind = SELKIE_PROBE_HEIGHT;
+        set3(c.probes[1].at, 0.6, 0, 0.5);
+        c.probes[2].name = "front", c.probes[2].kind = SELKIE_PROBE_FRONT;
+        selkie_world *world = create(&c, threads);
+        selkie_error error = {0};
+        double most = 0.0;
+        int deep = 0;
+        for (int s = 0; s < 30; s++) {
+            assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+            const double values[3] = {selkie_world_probe_value(world, 0), selkie_world_probe_value(world, 1),
+                                      selkie_world_probe_value(world, 2)};
+            for (int b = 1; b <= world->step.grid.particle_blocks; b++)
+                deep |= sk_deep_rows(&world->probes.columns.deep, b) != 0;
+            sk_probes_measure(&world->probes, &world->step, 0.0); /* of all particles */
+            most = fmax(most, fabs(values[0] - selkie_world_probe_value(world, 0)));
+            assert_true(values[1] == selkie_world_probe_value(world, 1));
+            assert_true(values[2] == selkie_world_probe_value(world, 2));
+        }
+        assert_true(deep);
+        assert_true(most < 0.02 * h);
+        selkie_world_destroy(world);
+    }
+}
+
 /* A pool in the corner of a wide domain: its columns are more than the whole numbers that a float has. */
 static void wide_domains_have_heights(void **state)
 {
@@ -327,6 +366,7 @@ int main(void)
         cmocka_unit_test(obstacles_are_left_out),
         cmocka_unit_test(a_height_over_a_block_is_that_of_the_surface),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(moving_particles_have_the_values_of_all),
         cmocka_unit_test(wide_domains_have_heights),
         cmocka_unit_test(sph_has_levels_too),
     };

@@ -374,6 +374,7 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw 
 typedef struct block_ends {
     float clearance;    /* cells to the nearest obstacle, or less */
     d8 positions[3];    /* m  sum of the final positions of particles still in the domain */
+    fw low[3], high[3]; /* m  box of the final positions, lane by lane */
     sk_leavers leavers; /* migrating particles of the block, for the next sort */
 } block_ends;
 
@@ -473,6 +474,9 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
+        /* Obstacles still push out particles that touched them. */
+        ends->low[d] = fw_min(ends->low[d], fw_select(end->touched, fw_splat(-HUGE_VALF), x[d]));
+        ends->high[d] = fw_max(ends->high[d], fw_select(end->touched, fw_splat(HUGE_VALF), x[d]));
     }
 
     /* Idle lanes repeat the last particle (see fw_store_columns), but confine skipped them: copy its position. */
@@ -612,9 +616,34 @@ static block_ends start_of(const sk_step *step, int block)
 {
     block_ends ends;
     memset(&ends, 0, sizeof ends);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        ends.low[d] = fw_splat(HUGE_VALF);
+        ends.high[d] = fw_splat(-HUGE_VALF);
+    }
     ends.leavers = sk_leavers_of(&step->grid, block);
     ends.clearance = step->solids.clearance[block];
     return ends;
+}
+
+/* Shows a block's particles to what watches them. */
+static void show_block(const sk_step *step, const block_ends *ends)
+{
+    const int slot = ends->leavers.block;
+    const uint32_t *start = step->grid.cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
+    sk_moved_block block = {slot,
+                            step->particles.records + start[0],
+                            (int64_t)start[SK_BLOCK_CELLS] - start[0],
+                            {0.0f, 0.0f, 0.0f},
+                            {0.0f, 0.0f, 0.0f}};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        block.low[d] = ends->low[d][0];
+        block.high[d] = ends->high[d][0];
+        for (int l = 1; l < SK_WIDE; l++) {
+            block.low[d] = fminf(block.low[d], ends->low[d][l]);
+            block.high[d] = fmaxf(block.high[d], ends->high[d][l]);
+        }
+    }
+    step->watch->see(step->watch, step, &block, omp_get_thread_num());
 }
 
 static void finish_block(const advect_frame *frame, const block_ends *ends, block_sums *sums)
@@ -623,8 +652,7 @@ static void finish_block(const advect_frame *frame, const block_ends *ends, bloc
     const sk_grid *grid = &step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(ends->leavers.block - 1) * SK_BLOCK_CELLS;
     if (step->watch)
-        step->watch->see(step->watch, step, step->particles.records + start[0],
-                         (int64_t)start[SK_BLOCK_CELLS] - start[0], omp_get_thread_num());
+        show_block(step, ends);
     sums->gone = 0;
     for (uint32_t p = start[0]; frame->any_open && p < start[SK_BLOCK_CELLS]; p++)
         sums->gone += step->particles.records[p].flags & SK_PARTICLE_DEAD;
@@ -658,7 +686,7 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
     if (step->watch)
-        step->watch->begin(step->watch);
+        SK_TRY(step->watch->begin(step->watch, step, error));
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute =
         options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
@@ -697,7 +725,7 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
     if (step->watch)
-        step->watch->begin(step->watch);
+        SK_TRY(step->watch->begin(step->watch, step, error));
 
     /* The transfer may have sampled the velocities of the first stage already. */
     const int few = step->particles.count < SK_WIDE; /* scratch for so few particles has no room for idle lanes */
