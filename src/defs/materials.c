@@ -263,15 +263,15 @@ static const char *idle_friction(const selkie_scene *scene, selkie_wall surface,
     return friction > 0.0 && surface != SELKIE_WALL_FREE_SLIP ? "has an effect at free_slip surfaces only" : NULL;
 }
 
-/* Notes on friction at bodies: in grid methods they have a slip length, but no Coulomb friction. */
+/* Notes on friction at bodies. */
 static int body_friction_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     for (int n = 0; n < 2 * scene->body_count; n++) {
         const int slips = n % 2 == 0;
         const selkie_body_def *body = &scene->bodies[n / 2];
         const double value = slips ? body->slip_length : body->liquid_friction;
-        const char *why = scene->discretization == SELKIE_DISCRETIZATION_GRID && value > 0.0 && !slips
-                              ? "has no effect on bodies with discretization grid; use no_slip and slip_length"
+        const char *why = sk_scene_has_points(scene) && value > 0.0 && !slips
+                              ? "has no effect on elastoplastic points"
                               : idle_friction(scene, body->surface, slips ? value : 0.0, slips ? 0.0 : value);
         if (!why || (*index)-- != 0)
             continue;

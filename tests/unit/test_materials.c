@@ -289,10 +289,12 @@ static void keys_without_effect_are_noted(void **state)
     assert_string_equal(note, "idp.settle: has an effect with volume idp only");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
-    scene = parse("{" DOMAIN ", \"bodies\": [{\"liquid_friction\": 0.3, " BOX "}], \"liquids\": [{" BOX "}]}", NULL);
+    scene =
+        parse("{" DOMAIN ", \"viscosity\": 0.1, \"bodies\": [{\"liquid_friction\": 0.3, \"surface\": \"no_slip\", " BOX
+              "}], \"liquids\": [{" BOX "}]}",
+              NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
-    assert_string_equal(note, "bodies[0].liquid_friction: has no effect on bodies with discretization grid; use "
-                              "no_slip and slip_length");
+    assert_string_equal(note, "bodies[0].liquid_friction: has an effect at free_slip surfaces only");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
 }

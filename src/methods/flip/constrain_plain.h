@@ -4,7 +4,7 @@
 #define SK_METHODS_FLIP_CONSTRAIN_PLAIN_H
 
 #include "grid/extrapolate_kernels.h"
-#include "methods/flip/face_velocity_plain.h"
+#include "methods/face_velocity_plain.h"
 #include "methods/liquid_plain.h"
 
 /* The normal of a wall thinner than the grid resolves, at the lower face of a cell: sk_barriers_normal. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "methods/flip/face_velocity_plain.h"
+#include "methods/face_velocity_plain.h"
 #include "methods/flip/friction_kernels.h"
 #include "methods/liquid_plain.h"
 

@@ -328,6 +328,8 @@ selkie_code SK_DIM(sk_rigid_liquid_move)(sk_step *step, selkie_error *error)
     if (sk_step_has_pressure(step))
         add_impulses(step, &state->modes);
     add_drag(step);
+    if (sk_step_has_pressure(step))
+        SK_TRY(SK_DIM(sk_rigid_liquid_rub)(step, &state->modes, error));
     step->modes = NULL;
     for (int b = 0; b < step->rigid->body_count; b++) {
         const sk_rigid_state *body = &step->rigid->states[b];

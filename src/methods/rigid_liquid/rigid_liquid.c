@@ -20,6 +20,10 @@ static selkie_code create(sk_step *step, selkie_error *error)
     if (!state->response || !state->velocity || !state->changes)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %zu of them", count);
     for (int b = 0; b < step->rigid->body_count; b++)
+        if (step->rigid->bodies[b].def->liquid_friction > 0.0) /* friction needs the masses of faces */
+            SK_TRY(
+                sk_grid_declare(&step->grid, step->grid.declared | SK_FIELD_BITS(SK_FIELD_FACE_DENSITY_X, 3), error));
+    for (int b = 0; b < step->rigid->body_count; b++)
         sk_solids_add_body(&step->solids, step->rigid->bodies[b].shape, step->rigid->bodies[b].def,
                            &step->rigid->bodies[b].pose);
     return SELKIE_OK;

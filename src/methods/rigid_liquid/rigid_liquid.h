@@ -39,7 +39,9 @@ typedef struct sk_rigid_liquid {
 #define SK_RIGID_LIQUID_PHASES(dim)                                                                                    \
     selkie_code sk_rigid_liquid_couple_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_rigid_liquid_move_##dim(sk_step *step, selkie_error *error);                                        \
-    selkie_code sk_rigid_liquid_contact_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_rigid_liquid_contact_##dim(sk_step *step, selkie_error *error);                                     \
+    /* Coulomb's friction, once the impulses of pressure and viscosity are known; a part of move. */                   \
+    selkie_code sk_rigid_liquid_rub_##dim(sk_step *step, const sk_poisson_modes *modes, selkie_error *error);
 
 SK_RIGID_LIQUID_PHASES(2d)
 SK_RIGID_LIQUID_PHASES(3d)

@@ -10,6 +10,15 @@ static int takes_part(const selkie_scene *scene)
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_viscosity(scene) > 0.0;
 }
 
+/* Has a surface friction? */
+static int rubs(const sk_step *step)
+{
+    int found = step->solids.has_friction;
+    for (int b = 0; b < step->scene->body_count; b++)
+        found |= step->scene->bodies[b].liquid_friction > 0.0;
+    return found;
+}
+
 /* Friction needs the force of the liquid on the walls. The viscous solve takes up a part of it. */
 static selkie_code create(sk_step *step, selkie_error *error)
 {
@@ -17,7 +26,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
         {"viscous_push_x", "m/s", -1, SK_LIFETIME_STEP, 0.0f, "normal impulse of the viscous stress along x"},
         {"viscous_push_y", "m/s", -1, SK_LIFETIME_STEP, 0.0f, "normal impulse of the viscous stress along y"},
         {"viscous_push_z", "m/s", -1, SK_LIFETIME_STEP, 0.0f, "normal impulse of the viscous stress along z"}};
-    for (int d = 0; d < step->dimension && step->solids.has_friction; d++) {
+    for (int d = 0; d < step->dimension && rubs(step); d++) {
         const int field = sk_grid_add_field(&step->grid, &defs[d], error);
         if (field < 0)
             return SELKIE_ERROR_MEMORY;

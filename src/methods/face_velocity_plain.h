@@ -1,6 +1,6 @@
 /* Velocities at faces, for the plain forms. For files compiled per dimension. */
-#ifndef SK_METHODS_FLIP_FACE_VELOCITY_PLAIN_H
-#define SK_METHODS_FLIP_FACE_VELOCITY_PLAIN_H
+#ifndef SK_METHODS_FACE_VELOCITY_PLAIN_H
+#define SK_METHODS_FACE_VELOCITY_PLAIN_H
 
 #include "grid/extrapolate_kernels.h"
 #include "grid/plain.h"
