@@ -4,8 +4,11 @@
  *
  * Without arguments: a coarse thread that begins in a coil goes on coiling. With the argument `long`: threads of the
  * validation scene coil by themselves, at three flows and three viscosities; with a number after it, only that thread,
- * and nothing is judged. */
+ * and nothing is judged. With the name of a file after the number, the run ends after five minutes, saves itself there,
+ * and goes on when it is started again. */
 #include "physics.h"
+
+#include <time.h>
 
 enum { MOST_SLABS = 128, PIECES = 9 };
 
@@ -135,32 +138,73 @@ static int64_t count_strays(const selkie_world *world, double cell)
     return strays;
 }
 
-static coils run_thread(const thread_case *c)
+/* Sums over the samples so far. */
+typedef struct coil_sums {
+    coils sum;
+    double time; /* s  of the next sample */
+    double angle, radius, samples;
+} coil_sums;
+
+static void add_sample(const thread_case *c, const selkie_world *world, coil_sums *s)
+{
+    double thread, radius, angle;
+    look_at_thread(world, c->cell, &thread, &radius, &angle);
+    angle += s->samples > 0.0 ? 2.0 * M_PI * nearbyint((s->angle - angle) / (2.0 * M_PI)) : 0.0;
+    s->sum.turns += s->samples > 0.0 ? (angle - s->angle) / (2.0 * M_PI) : 0.0;
+    if (s->samples > 0.0 && fmod(s->samples, 25.0) == 0.0)
+        print_message("%-42s %6.2f s %6.2f turns, coil %5.2f mm, thread %5.2f mm\n", c->name, s->time, s->sum.turns,
+                      1e3 * s->sum.radius / s->samples, 1e3 * s->sum.thread / s->samples);
+    s->sum.speed += s->samples > 0.0 ? 0.5 * (radius + s->radius) * (angle - s->angle) : 0.0;
+    s->angle = angle;
+    s->radius = radius;
+    s->sum.thread += thread;
+    s->sum.radius += radius;
+    s->samples++;
+    s->time += 0.02;
+}
+
+/* Saves or loads a run: the world, and the sums in a file beside it. Returns whether there is one. */
+static int keep_run(selkie_world *world, const char *path, coil_sums *s, int load)
+{
+    char name[512];
+    selkie_error error;
+    snprintf(name, sizeof name, "%s.sums", path);
+    FILE *file = fopen(name, load ? "rb" : "wb");
+    if (!file)
+        return 0;
+    const size_t done = load ? fread(s, sizeof *s, 1, file) : fwrite(s, sizeof *s, 1, file);
+    fclose(file);
+    const selkie_code code = load ? selkie_world_load(world, path, &error) : selkie_world_save(world, path, &error);
+    if (code != SELKIE_OK)
+        print_error("%s\n", error.message);
+    return done == 1 && code == SELKIE_OK;
+}
+
+/* Leaves off after five minutes if `path` is not NULL; then there is a next time. */
+static coils run_thread(const thread_case *c, const char *path)
 {
     test_scene t;
     selkie_shape pieces[PIECES];
-    coils result = {0};
     make_thread(&t, c, pieces);
     selkie_world *world = make_world(&t);
+    const time_t start = time(NULL);
 
     /* Means, one sample a frame. The coil wanders, so its speed is the mean of radius times rate. */
-    double before = 0.0, radius_before = 0.0, samples = 0.0;
-    for (double time = c->begin; time < c->end + 1e-9; time += 0.02) {
-        double thread, radius, angle;
-        run_until(world, time);
-        look_at_thread(world, c->cell, &thread, &radius, &angle);
-        angle += samples > 0.0 ? 2.0 * M_PI * nearbyint((before - angle) / (2.0 * M_PI)) : 0.0;
-        result.turns += samples > 0.0 ? (angle - before) / (2.0 * M_PI) : 0.0;
-        if (samples > 0.0 && fmod(samples, 25.0) == 0.0)
-            print_message("%-42s %6.2f s %6.2f turns, coil %5.2f mm, thread %5.2f mm\n", c->name, time, result.turns,
-                          1e3 * result.radius / samples, 1e3 * result.thread / samples);
-        result.speed += samples > 0.0 ? 0.5 * (radius + radius_before) * (angle - before) : 0.0;
-        before = angle;
-        radius_before = radius;
-        result.thread += thread;
-        result.radius += radius;
-        samples++;
+    coil_sums s = {.time = c->begin};
+    if (path && keep_run(world, path, &s, 1))
+        print_message("%-42s goes on at %.2f s\n", c->name, selkie_world_time(world));
+    while (s.time < c->end + 1e-9) {
+        while (selkie_world_time(world) < s.time - 1e-9) {
+            if (path && difftime(time(NULL), start) > 300.0) {
+                print_message("%-42s rests at %.2f s\n", c->name, selkie_world_time(world));
+                exit(keep_run(world, path, &s, 0) ? 3 : 1);
+            }
+            run_until(world, fmin(s.time, selkie_world_time(world) + 0.02));
+        }
+        add_sample(c, world, &s);
     }
+    coils result = s.sum;
+    const double samples = s.samples;
     result.rate = 2.0 * M_PI * fabs(result.turns) / (c->end - c->begin);
     result.speed = fabs(result.speed) / (c->end - c->begin);
     result.thread /= samples;
@@ -187,7 +231,7 @@ static void goes_on(void **state)
 {
     (void)state;
     const thread_case c = {"thread 3D APIC, 4 cells wide", 0.05, 1e-6, 0.0015, 1, 0.2, 0.64};
-    const coils found = run_thread(&c);
+    const coils found = run_thread(&c, NULL);
     at_most(c.name, "stray particles", (double)found.strays, 0.0);
     at_most(c.name, "- turns", -fabs(found.turns), -0.4);
     at_most(c.name, "radius of the thread / radius of the coil", found.thread / found.radius, 0.6);
@@ -215,10 +259,10 @@ static double coiling_constant(int n)
 }
 
 /* Runs one thread and prints what it does, without a judgement. */
-static void measure_thread(int n)
+static void measure_thread(int n, const char *path)
 {
     const thread_case *c = &threads[n];
-    found_in[n] = run_thread(c);
+    found_in[n] = run_thread(c, path);
     const coils *found = &found_in[n];
     note(c->name, "speed of the coil / speed of the thread", lying_speed(c, found));
     note(c->name, "rate a^2 / (g Q^3 / nu)^(1/4)", coiling_constant(n));
@@ -253,7 +297,7 @@ static void coils_by_itself(void **state)
     static const int flows[3] = {0, 3, 4}, viscosities[3] = {0, 1, 2};
     double flow[3], viscosity[3];
     for (int n = 0; n < THREADS; n++)
-        measure_thread(n);
+        measure_thread(n, NULL);
     for (int n = 0; n < 3; n++) {
         flow[n] = threads[flows[n]].flow;
         viscosity[n] = threads[viscosities[n]].viscosity;
@@ -283,7 +327,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest quick[] = {cmocka_unit_test(goes_on)}, whole[] = {cmocka_unit_test(coils_by_itself)};
     const int is_long = argc > 1 && strcmp(argv[1], "long") == 0;
     if (is_long && argc > 2)
-        measure_thread((int)(strtoul(argv[2], NULL, 10) % THREADS));
+        measure_thread((int)(strtoul(argv[2], NULL, 10) % THREADS), argc > 3 ? argv[3] : NULL);
     else if (is_long)
         return cmocka_run_group_tests(whole, NULL, NULL);
     else
