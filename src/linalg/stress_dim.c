@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/simd.h"
 #include "base/timer.h"
 #include "linalg/stress_sweeps.h"
 
@@ -391,9 +392,10 @@ static void store_block(const sk_stress_system *system, const sk_stress_level *l
                 for (left = left == mask ? 0 : left; left; left &= left - 1)
                     velocity[sk_stress_lowest(left)] = (float)x[index[sk_stress_lowest(left)]];
             }
-            if (system->solved[a])
-                for (int n = 0; n < SK_BLOCK_N; n++)
-                    system->solved[a][here + (size_t)n] = (uint8_t)(unknown >> n & 1);
+            for (int n = 0; system->solved[a] && n < SK_BLOCK_N; n += 8) {
+                const i8 bit = {1, 2, 4, 8, 16, 32, 64, 128};
+                i8_to_bytes(system->solved[a] + here + (size_t)n, (((int32_t)(unknown >> n) & bit) != 0) & 1);
+            }
         }
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "defs/heat.h"
 #include "defs/materials.h"
 #include "grid/plain.h"
@@ -258,26 +259,30 @@ static void carry_block(const sk_step *step, const sk_viscous_fields *f, int blo
             const float *before = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base + (size_t)c;
             const uint8_t *solved = f->solved[d] + base + (size_t)c, *fixed = f->fixed[d] + base + (size_t)c;
             const uint8_t *carried = f->carried[d] + base + (size_t)c;
-            int32_t free[SK_BLOCK_N], any = 0;
-            for (int i = 0; i < SK_BLOCK_N; i++) {
-                free[i] = !(solved[i] | fixed[i] | carried[i]) & (before[i] == before[i]);
-                any |= free[i];
+            uint32_t free = 0;
+            for (int i = 0; i < SK_BLOCK_N; i += 8) {
+                const i8 done = i8_from_bytes(solved + i) | i8_from_bytes(fixed + i) | i8_from_bytes(carried + i);
+                free |= i8_bits((done == 0) & (f8_load(before + i) == f8_load(before + i))) << i;
             }
-            for (int i = 0; i < SK_BLOCK_N && any; i++)
-                if (free[i])
-                    carry_face(step, f, (sk_plain_cell){block, c + i}, d, layer);
+            for (; free; free &= free - 1)
+                carry_face(step, f, (sk_plain_cell){block, c + __builtin_ctz(free)}, d, layer);
         }
     }
 }
 
 static void store_block(const sk_step *step, const sk_viscous_fields *f, int block)
 {
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++) {
-            float *velocity = &step->grid.fields[SK_FIELD_VELOCITY_X + d][n];
-            if (*velocity == *velocity && !f->fixed[d][n])
-                *velocity = f->velocity[d][n];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const size_t base = (size_t)block * SK_BLOCK_CELLS;
+        float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base;
+        const float *found = f->velocity[d] + base;
+        const uint8_t *fixed = f->fixed[d] + base;
+        for (int n = 0; n < SK_BLOCK_CELLS; n += 8) {
+            const f8 before = f8_load(velocity + n);
+            const i8 known = (before == before) & (i8_from_bytes(fixed + n) == 0);
+            f8_store(velocity + n, f8_select(known, f8_load(found + n), before));
         }
+    }
 }
 
 /* Scratch for all fields, with the empty block 0. */
