@@ -78,10 +78,11 @@ typedef struct selkie_time_def {
     double fps;        /* 1/s frames per second */
     double step;       /* s  fixed step, 0 = by the CFL number */
     double cfl;        /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
-                             0 = 1.75 (flip), 2 (apic, pic), 1 (unilateral) or 0.4 (sph) */
+                             0 = 1.75 (flip), 2 (apic, pic), 1 (unilateral, or a full domain) or 0.4 (sph) */
     double min_step;   /* s  lower bound of steps by the CFL number, except before a frame */
     double max_step;   /* s  0 = 1 / fps */
-    double reflection; /*  part of the pressure's net change of velocity that a step adds once more; 0 = none */
+    double reflection; /*  part of the pressure's net change of velocity that a step adds once more; 0 = none,
+                             below 0 = 1 in a full domain, 0.8 elsewhere */
 } selkie_time_def;
 
 typedef struct selkie_keyframe {

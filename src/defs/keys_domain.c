@@ -194,16 +194,18 @@ static const sk_field time_fields[] = {
             "by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 1.75 with flip, 2 with "
-            "apic and pic, 1 where "
-            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
+            "apic and pic, 1 where incompressibility is unilateral or liquid fills the domain; for sph particle "
+            "spacings, 0 = 0.4; for mpm cells that a pressure wave "
             "may cross, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame; elastoplastic points have none"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
-    {NUMBER(selkie_time_def, reflection, 0.8), BETWEEN(0, 1),
+    {NUMBER(selkie_time_def, reflection, -1), BETWEEN(-1, 1),
      .doc = "discretization grid, incompressibility bilateral, volume none or idp: part of a step's change of "
             "velocity, projected at its "
-            "middle, that is added once more, so that the flow keeps its energy; 0 = projection at the end"},
+            "middle, that is added once more, so that the flow keeps its energy; 0 = projection at the end; below 0 = "
+            "1 in a "
+            "domain that is full of liquid, without a surface or moving things, and 0.8 elsewhere"},
 };
 const sk_struct sk_time_struct = {.name = "time",
                                   .doc = "Steps are shortened to land exactly on the frames.",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "defs/heat.h"
 
 /* --- Pool --- */
 
@@ -346,6 +347,49 @@ selkie_volume selkie_scene_volume(const selkie_scene *scene)
     return bilateral_grid ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
 }
 
+static int box_covers_domain(const selkie_shape *shape, const selkie_domain_def *domain)
+{
+    int covers = shape->kind == SELKIE_SHAPE_BOX;
+    for (int d = 0; d < domain->dimension; d++)
+        covers &= shape->min[d] <= domain->origin[d] && shape->max[d] >= domain->origin[d] + domain->size[d];
+    return covers;
+}
+
+static int obstacle_moves(const selkie_obstacle_def *obstacle)
+{
+    int moves = obstacle->keyframe_count > 0 || obstacle->oscillation_count > 0 ||
+                (obstacle->motion_file && obstacle->motion_file[0]);
+    for (int d = 0; d < 3; d++)
+        moves |= obstacle->velocity[d] != 0.0 || obstacle->angular_velocity[d] != 0.0;
+    return moves;
+}
+
+int sk_scene_is_full(const selkie_scene *scene)
+{
+    const int additions = scene->source_count + scene->drain_count + scene->body_count + scene->object_count +
+                          scene->change_count + (scene->material_count > 1) + sk_scene_has_immersed_points(scene);
+    if (scene->discretization != SELKIE_DISCRETIZATION_GRID ||
+        scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL || additions > 0 || sk_scene_has_heat(scene))
+        return 0;
+    int full = 0, closed = 1;
+    for (int l = 0; l < scene->liquid_count; l++)
+        full |= scene->liquids[l].count == 0 && box_covers_domain(&scene->liquids[l].shape, &scene->domain);
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
+        closed &= (scene->domain.periodic >> side / 2 & 1) || scene->domain.walls[side] != SELKIE_WALL_OPEN;
+    for (int o = 0; o < scene->obstacle_count; o++)
+        closed &= !obstacle_moves(&scene->obstacles[o]);
+    for (int f = 0; f < scene->force_count; f++)
+        closed &= scene->forces[f].kind != SELKIE_FORCE_EXPLOSION;
+    return full && closed;
+}
+
+double sk_scene_reflection(const selkie_scene *scene)
+{
+    if (scene->time.reflection >= 0.0)
+        return scene->time.reflection;
+    return sk_scene_is_full(scene) ? 1.0 : 0.8;
+}
+
 double selkie_scene_cfl(const selkie_scene *scene)
 {
     if (scene->time.cfl > 0.0)
@@ -355,6 +399,8 @@ double selkie_scene_cfl(const selkie_scene *scene)
     if (sk_scene_has_points(scene) || sk_scene_has_immersed_points(scene))
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return 1.0;
+    if (sk_scene_is_full(scene))
         return 1.0;
     return scene->transfer == SELKIE_TRANSFER_FLIP ? 1.75 : 2.0; /* FLIP loses more energy in a step than APIC */
 }

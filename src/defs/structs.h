@@ -69,6 +69,13 @@ static inline int sk_scene_has_immersed_points(const selkie_scene *scene)
     return found;
 }
 
+/* Does one liquid fill a closed or periodic domain, and does nothing move into it or push it at once? Then it has no
+ * free surface and no impacts. */
+int sk_scene_is_full(const selkie_scene *scene);
+/* time.reflection, or its default if it is below 0: all of the change in a full domain; elsewhere less, so that
+ * impacts do not bounce. */
+double sk_scene_reflection(const selkie_scene *scene);
+
 /* Checks the materials of kind elastoplastic, and what a scene of elastoplastic points may have. */
 selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
 

@@ -54,7 +54,7 @@ static void other_value(const sk_field *field, char *text, size_t size, double e
         snprintf(text, size, "%.0f", expected[0]);
     } else if (components == 1) {
         expected[0] = field->initial[0] * 1.5 + (field->initial[0] < 0 ? -0.25 : 0.25);
-        if (expected[0] > field->high)
+        if (expected[0] > field->high || expected[0] < field->low)
             expected[0] = (field->low + field->high) / 2;
         snprintf(text, size, "%.17g", expected[0]);
     } else {

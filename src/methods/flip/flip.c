@@ -1,5 +1,6 @@
 /* FLIP, PIC and APIC as a method: the base of every grid scene. */
 #include "defs/materials.h"
+#include "defs/structs.h"
 #include "methods/classify.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
@@ -53,7 +54,7 @@ static double flip_reflection(const sk_step *step)
 {
     if (!flip_reflects(step) || !(step->last_dt > 0.0))
         return 0.0;
-    const double rho = fmin(1.0, step->scene->time.reflection * step->dt / step->last_dt), h = step->grid.cell_size;
+    const double rho = fmin(1.0, sk_scene_reflection(step->scene) * step->dt / step->last_dt), h = step->grid.cell_size;
     const double x =
         8.0 * step->dimension * sk_scene_viscosity(step->scene) * 0.5 * (step->dt + step->last_dt) / (h * h);
     return x > 1.0 ? fmin(rho, 1.0 / (x - 1.0)) : rho;
@@ -109,7 +110,7 @@ static double bytes_per_particle(const selkie_scene *scene)
 
 static double bytes_per_cell(const selkie_scene *scene)
 {
-    return scene->time.reflection > 0.0 ? 3 * sizeof(float) : 0.0;
+    return sk_scene_reflection(scene) > 0.0 ? 3 * sizeof(float) : 0.0;
 }
 
 const sk_method sk_method_flip = {

@@ -11,7 +11,7 @@
 static inline int flip_reflects(const sk_step *step)
 {
     const selkie_volume volume = selkie_scene_volume(step->scene);
-    return step->scene->time.reflection > 0.0 && (volume == SELKIE_VOLUME_NONE || volume == SELKIE_VOLUME_IDP) &&
+    return step->scene->time.reflection != 0.0 && (volume == SELKIE_VOLUME_NONE || volume == SELKIE_VOLUME_IDP) &&
            step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
