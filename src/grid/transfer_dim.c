@@ -375,24 +375,41 @@ static void clear_rows(const sk_tile_rows *rows, int fields, float *tiles)
         }
 }
 
-/* Fills the tiles of a block. The cells marked in `left_out` (NULL: none) do not count. */
+/* Runs of a block with particles that count. */
+static uint64_t find_counted(const sk_grid *grid, const material_table *materials, int block)
+{
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    uint64_t runs = 0;
+    SK_EACH_RUN(c, grid->occupied[block])
+    {
+        int32_t counts = 0;
+        for (uint32_t p = start[c]; p < start[c + 8] && !counts; p++)
+            counts = materials->counts[materials->of_particle[p] % SK_TRANSFER_MATERIALS];
+        runs |= counts ? UINT64_C(1) << c / 8 : 0;
+    }
+    return runs;
+}
+
+/* Fills the tiles of a block from the particles of the runs `occupied`. The cells marked in `left_out` (NULL: none) do
+ * not count. */
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
                                                             const material_table *materials, const sk_grid *grid,
-                                                            const transfer_source *shared, int block,
+                                                            const transfer_source *shared, int block, uint64_t occupied,
                                                             const uint8_t *left_out)
 {
+    enum { BATCH_RUNS = SK_WIDE > 8 ? SK_WIDE / 8 : 1 };
     const transfer_source from = source_of(shared, materials);
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const size_t fields = velocity_on && materials ? MASS_TILE_FIELDS : TILE_FIELDS;
     float *tiles = grid->tiles + (size_t)(block - 1) * fields * TILE;
 
     /* Clear the rows that the particles reach; without velocity, only those of the density. */
-    const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[block]);
+    const sk_tile_rows rows = sk_tile_rows_around(occupied);
     clear_rows(&rows, velocity_on ? (int)fields : 1, velocity_on ? tiles : tiles + 2 * SELKIE_DIM * TILE);
 
     /* Process batches of cells, one cell per lane. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_WIDE) {
-        if (start[c] == start[c + SK_WIDE])
+        if (start[c] == start[c + SK_WIDE] || !(occupied >> c / 8 & ((1u << BATCH_RUNS) - 1)))
             continue;
         cell_batch cells = {.c = c, .some = start[c]};
         iw end;
@@ -429,8 +446,9 @@ typedef struct tiles_around {
 
 static const float no_tile[TILE]; /* zeros, where there are no sums */
 
-/* A block has `fields` tiles. */
-static void find_tiles_around(const sk_grid *grid, int block, int fields, tiles_around *around)
+/* A block has `fields` tiles, of the particles in the runs `occupied` (of all blocks). */
+static void find_tiles_around(const sk_grid *grid, int block, int fields, const uint64_t *occupied,
+                              tiles_around *around)
 {
     for (int z = 0; z < SIDES_Z; z++)
         for (int y = 0; y < 3; y++) {
@@ -438,9 +456,9 @@ static void find_tiles_around(const sk_grid *grid, int block, int fields, tiles_
             for (int x = 0; x < 3; x++) {
                 tile_view *view = &around->views[z][y][x];
                 const int other = grid->neighbours[block][x + 3 * (y + 3 * z)];
-                const int exists = other > 0 && other <= grid->particle_blocks;
+                const int exists = other > 0 && other <= grid->particle_blocks && occupied[other];
                 view->tiles = exists ? grid->tiles + (size_t)(other - 1) * (size_t)fields * TILE : no_tile;
-                view->rows = sk_tile_rows_around(exists ? grid->occupied[other] : 0);
+                view->rows = sk_tile_rows_around(exists ? occupied[other] : 0);
                 around->any[z][y] |= exists;
             }
         }
@@ -507,9 +525,15 @@ static uint64_t find_reached(const sk_grid *grid, int block)
     return grid->runs[SK_RUNS_REACHED][block] = sk_runs_around(grid, occupied, block);
 }
 
+/* The runs of blocks with particles that count lie behind the tiles. */
+static uint64_t *counted_runs(const sk_grid *grid, int fields)
+{
+    return (uint64_t *)(void *)(grid->tiles + (size_t)grid->particle_blocks * (size_t)fields * TILE);
+}
+
 static selkie_code reserve_tiles(sk_grid *grid, int fields, selkie_error *error)
 {
-    size_t values = (size_t)grid->particle_blocks * (size_t)fields * TILE;
+    size_t values = (size_t)grid->particle_blocks * ((size_t)fields * TILE + 2) + 2;
     if (values <= grid->tile_capacity)
         return SELKIE_OK;
     sk_release(grid->memory, grid->tiles);
@@ -563,16 +587,16 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
         const uint8_t *left_out =
             options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
         if (materials)
-            add_block(0, 0, &table, grid, &from, b, left_out);
+            add_block(0, 0, &table, grid, &from, b, grid->occupied[b], left_out);
         else
-            add_block(0, 0, NULL, grid, &from, b, left_out);
+            add_block(0, 0, NULL, grid, &from, b, grid->occupied[b], left_out);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR) {
         tiles_around around;
-        find_tiles_around(grid, b, TILE_FIELDS, &around);
+        find_tiles_around(grid, b, TILE_FIELDS, grid->occupied, &around);
         collect(&around, 2 * SELKIE_DIM, find_reached(grid, b),
                 grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     }
@@ -596,6 +620,23 @@ static void faces_by_weight(const sk_grid *grid, const tiles_around *around, int
             grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
         for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
             face_density[c] = weight[c] * density_per_particle;
+    }
+}
+
+/* Faces of a block that no particle reaches, as faces_by_mass() leaves them. */
+static void faces_of_none(const sk_grid *grid, int b)
+{
+    const size_t base = (size_t)b * SK_BLOCK_CELLS;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            velocity[c] = change[c] = __builtin_nanf("");
+        float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
+        for (int c = 0; lightness && c < SK_BLOCK_CELLS; c++)
+            lightness[c] = 1.0f;
+        if (grid->fields[SK_FIELD_FACE_DENSITY_X])
+            memset(grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base, 0, SK_BLOCK_CELLS * sizeof(float));
     }
 }
 
@@ -635,20 +676,30 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     const int fields = materials ? MASS_TILE_FIELDS : TILE_FIELDS;
     SK_TRY(reserve_tiles(grid, fields, error));
 
+    /* A mask often leaves out whole blocks: bodies in much liquid, or much liquid beside bodies. */
+    const int masked = materials && options->material_mask;
+    uint64_t *counted = counted_runs(grid, fields);
+    const uint64_t *occupied = masked ? counted : grid->occupied;
+    counted[0] = 0;
+
     /* Sum the particles of each block into its tiles. */
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     {
+        if (masked)
+            counted[b] = find_counted(grid, &table, b);
+        if (!occupied[b])
+            continue;
         if (materials && affine)
-            add_block(1, 1, &table, grid, &from, b, NULL);
+            add_block(1, 1, &table, grid, &from, b, occupied[b], NULL);
         else if (materials)
-            add_block(1, 0, &table, grid, &from, b, NULL);
+            add_block(1, 0, &table, grid, &from, b, occupied[b], NULL);
         else if (affine)
-            add_block(1, 1, NULL, grid, &from, b, NULL);
+            add_block(1, 1, NULL, grid, &from, b, occupied[b], NULL);
         else
-            add_block(1, 0, NULL, grid, &from, b, NULL);
+            add_block(1, 0, NULL, grid, &from, b, occupied[b], NULL);
     }
 
     /* Combine the tiles and their halos into the fields. */
@@ -656,10 +707,14 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     {
-        const uint64_t reached = find_reached(grid, b);
+        const uint64_t all = find_reached(grid, b);
+        const uint64_t reached =
+            masked ? sk_runs_around(grid, sk_whole_runs(counted, grid->particle_blocks + 1), b) : all;
         tiles_around around;
-        find_tiles_around(grid, b, fields, &around);
-        if (materials)
+        find_tiles_around(grid, b, fields, occupied, &around);
+        if (materials && !reached)
+            faces_of_none(grid, b);
+        else if (materials)
             faces_by_mass(grid, &around, b, reached, density);
         else
             faces_by_weight(grid, &around, b, reached, density);
