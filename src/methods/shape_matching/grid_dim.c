@@ -47,7 +47,7 @@ selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 {
     find_records(step);
     SK_TRY(SK_DIM(sk_soft_measure)(step, error));
-    if (step->soft->is_stepping)
+    if (step->soft->is_stepping && step->soft->left < step->particles.count)
         SK_TRY(SK_DIM(sk_soft_push_out)(step, error));
     sk_particles_moved(&step->particles);
     return SELKIE_OK;
@@ -56,15 +56,22 @@ selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 /* --- The mixture --- */
 
 /* The mixture at the faces of a block. All faces of a body have the lightness of its material; between bodies the mean
- * by mass counts, which the transfer gives. */
+ * by mass counts, which the transfer gives. In blocks without a share the fields of the mixture are those of the
+ * liquid, and the other ones are not read. */
 static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *density = step->grid.fields[SK_FIELD_DENSITY];
     const float *solid_density = step->grid.fields[step->soft->mixture.solid_density];
     const int whole = is_unilateral(step); /* its faces hold the density of both */
-    for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
+    int shared = 0;
+    for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
         density[i] += solid_density[i];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
+            shared |= f->share[d][i] > 0.0f;
+    step->soft->shared[block] = (uint8_t)shared;
+    for (size_t i = base; i < base + SK_BLOCK_CELLS && shared; i++) {
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float share = sk_solid_share(f->share[d][i], f->liquid_density[d][i]), own = f->before[d][i];
             f->liquid_density[d][i] += whole ? f->share[d][i] : 0.0f;
@@ -112,6 +119,8 @@ static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, selkie_error
         SK_TRY(SK_DIM(sk_soft_measure)(step, error));
     SK_TRY(foresee_contacts(step, error));
     SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, transfer, error));
+    SK_TRY(sk_reserve(step->memory, (void **)&step->soft->shared, &step->soft->shared_capacity,
+                      (size_t)step->grid.block_count, 1, "bodies", error));
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++)
@@ -134,12 +143,16 @@ selkie_code SK_DIM(sk_soft_remember)(sk_step *step, selkie_error *error)
 {
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
     (void)error;
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (size_t i = SK_BLOCK_CELLS; i < (size_t)step->grid.block_count * SK_BLOCK_CELLS; i++)
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            f.before[d][i] = f.velocity[d][i];
-            f.forced[d][i] = f.velocity[d][i] - f.change[d][i];
-        }
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < step->grid.block_count; b++) {
+        if (!step->soft->shared[b])
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (size_t i = (size_t)b * SK_BLOCK_CELLS; i < (size_t)(b + 1) * SK_BLOCK_CELLS; i++) {
+                f.before[d][i] = f.velocity[d][i];
+                f.forced[d][i] = f.velocity[d][i] - f.change[d][i];
+            }
+    }
     return SELKIE_OK;
 }
 
@@ -359,6 +372,11 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
     any[0] = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++) {
+        any[b] = 0;
+        if (!soft->shared[b]) {
+            memset(mixed + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS);
+            continue;
+        }
         any[b] = (uint8_t)mark_mixed(&f, b, mixed);
         if (part_block(step, &f, end, b))
             step->grid.block_flags[b] |= SK_BLOCK_UNKNOWN;
@@ -441,7 +459,8 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     motion_sums *partial, total = {0};
-    SK_TRY(SK_DIM(sk_soft_stop)(step, error));
+    if (soft->left < step->particles.count)
+        SK_TRY(SK_DIM(sk_soft_stop)(step, error));
     SK_TRY(sk_step_scratch(step, ((size_t)soft->span_count + 1) * sizeof *partial, "bodies", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < soft->span_count; s++)
