@@ -67,7 +67,7 @@ void sk_arena_empty(sk_arena *arena)
     if (arena->chunks && arena->chunks->next) {
         const size_t all = arena->used;
         release_chunks(arena);
-        add_chunk(arena, all); /* if that fails, the next phase tries again */
+        add_chunk(arena, all + all / 8); /* room to grow; if that fails, the next phase tries again */
     }
     if (arena->chunks)
         arena->chunks->used = 0;

@@ -180,7 +180,7 @@ enum { TASK_POINTS = 1024 };
 
 typedef struct task_list {
     contact_task *tasks;
-    size_t count, capacity;
+    size_t count;
 } task_list;
 
 /* Gap of a point's surface to a side of the domain (m), and the velocity away from it (m/s). */
@@ -481,10 +481,12 @@ static selkie_code mark_bodies(sk_step *step, search *in, selkie_error *error)
 static selkie_code add_tasks(sk_step *step, task_list *list, int body, partner_kind kind, int partner,
                              selkie_error *error)
 {
-    const sk_soft_body *own = &step->soft->bodies[body];
+    sk_soft *soft = step->soft;
+    const sk_soft_body *own = &soft->bodies[body];
     const uint32_t last = own->first_outer + own->outer_count;
-    SK_TRY(sk_reserve(step->memory, (void **)&list->tasks, &list->capacity,
+    SK_TRY(sk_reserve(step->memory, &soft->tasks, &soft->task_capacity,
                       list->count + own->outer_count / TASK_POINTS + 1, sizeof *list->tasks, "bodies", error));
+    list->tasks = soft->tasks;
     for (uint32_t n = own->first_outer; n < last; n += TASK_POINTS) {
         contact_task *task = &list->tasks[list->count++];
         task->body = body;
@@ -548,21 +550,22 @@ static void join(chosen *best, const chosen *later)
     }
 }
 
-static selkie_code run_tasks(sk_step *step, search *in, task_list *todo, contact_list *list, selkie_error *error)
+static selkie_code list_contacts(sk_step *step, search *in, contact_list *list, selkie_error *error)
 {
+    task_list todo = {0};
     int pairs;
     SK_TRY(find_sides(step, in, error));
-    SK_TRY(list_tasks(step, in, todo, &pairs, error));
+    SK_TRY(list_tasks(step, in, &todo, &pairs, error));
     if (pairs)
         SK_TRY(mark_bodies(step, in, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
-    for (size_t n = 0; n < todo->count; n++)
-        run_task(in, &todo->tasks[n]);
+    for (size_t n = 0; n < todo.count; n++)
+        run_task(in, &todo.tasks[n]);
 
-    for (size_t n = 0, next; n < todo->count; n = next) {
-        contact_task *task = &todo->tasks[n];
-        for (next = n + 1; next < todo->count; next++) {
-            const contact_task *later = &todo->tasks[next];
+    for (size_t n = 0, next; n < todo.count; n = next) {
+        contact_task *task = &todo.tasks[n];
+        for (next = n + 1; next < todo.count; next++) {
+            const contact_task *later = &todo.tasks[next];
             if (later->body != task->body || later->kind != task->kind || later->partner != task->partner)
                 break;
             join(&task->best, &later->best);
@@ -570,14 +573,6 @@ static selkie_code run_tasks(sk_step *step, search *in, task_list *todo, contact
         SK_TRY(take(step, list, &task->best, error));
     }
     return SELKIE_OK;
-}
-
-static selkie_code list_contacts(sk_step *step, search *in, contact_list *list, selkie_error *error)
-{
-    task_list todo = {0};
-    const selkie_code code = run_tasks(step, in, &todo, list, error);
-    sk_release(step->memory, todo.tasks);
-    return code;
 }
 
 /* --- Solving them --- */

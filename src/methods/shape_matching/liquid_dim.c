@@ -121,15 +121,19 @@ static selkie_code mark_cells(sk_step *step, selkie_error *error)
     memset(soft->crowded, 0, cells);
     memset(soft->crowded_blocks, 0, blocks);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b <= grid->particle_blocks; b++)
-        SK_PLAIN_EACH_CELL(cell, b)
-        {
-            uint32_t begin, end;
-            sk_plain_particles(grid, cell, &begin, &end);
-            for (uint32_t p = begin; p < end; p++)
-                soft->crowded[sk_plain_index(cell)] |= soft->owner[p] != 0;
-            soft->crowded_blocks[b] |= soft->crowded[sk_plain_index(cell)];
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        uint32_t any = 0;
+        for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
+            any |= soft->owner[p];
+        soft->crowded_blocks[b] = any != 0;
+        for (int c = 0; any && c < SK_BLOCK_CELLS; c++) {
+            uint32_t owners = 0;
+            for (uint32_t p = start[c]; p < start[c + 1]; p++)
+                owners |= soft->owner[p];
+            soft->crowded[(size_t)b * SK_BLOCK_CELLS + (size_t)c] = owners != 0;
         }
+    }
     return SELKIE_OK;
 }
 
@@ -530,6 +534,8 @@ static int stop_particle(const path_search *in, kept_points *kept, uint32_t p, c
         way[d] = (double)particle->position[d] - (double)before[d];
         length2 += way[d] * way[d];
     }
+    if (!(length2 > 0.15 * soft->spacing * soft->spacing)) /* most of them: one step at most */
+        return 0;
     const int count = (int)ceil(sqrt(length2) / (0.4 * soft->spacing));
     for (int n = 0; n <= count && count > 1; n++) {
         float x[3] = {0.0f, 0.0f, 0.0f};

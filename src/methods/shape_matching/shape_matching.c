@@ -86,6 +86,7 @@ static void destroy(sk_step *step)
     sk_release(step->memory, soft->late);
     sk_release(step->memory, soft->from);
     sk_release(step->memory, soft->shared);
+    sk_release(step->memory, soft->tasks);
     sk_release(step->memory, soft->surfaces);
     sk_release(step->memory, soft->outer);
     sk_release(step->memory, soft->spans);

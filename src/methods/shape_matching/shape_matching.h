@@ -104,7 +104,8 @@ typedef struct sk_soft {
     int wet_count;
     float (*from)[3]; /* [particles] m  before the move */
     uint8_t *shared;  /* [blocks] bodies have a share in a face, since `mix` */
-    size_t from_capacity, shared_capacity;
+    void *tasks;      /* of the search for contacts; scratch */
+    size_t from_capacity, shared_capacity, task_capacity;
     const uint32_t *owner; /* [particles] body counted from 1 */
     int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
