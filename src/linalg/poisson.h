@@ -27,7 +27,8 @@
  * moves with its k-th mode; R is the velocity of the modes after a unit of impulse. */
 enum { SK_POISSON_MODES = 6 };
 typedef struct sk_poisson_mode_entry {
-    int64_t cell; /* block * SK_BLOCK_CELLS + cell; entries ascend by cell, then body */
+    int64_t cell; /* block * SK_BLOCK_CELLS + cell; entries ascend by block, those of a cell by body, those of a body by
+                     cell */
     int32_t body;
     float flux[SK_POISSON_MODES];
 } sk_poisson_mode_entry;

@@ -34,7 +34,7 @@ static int may_touch(const sk_step *step, int block, const sk_obstacle *body, do
     return 1;
 }
 
-/* The contacts of particles with one body; counts them, or writes them if `to` is not NULL. */
+/* Writes the contacts of particles with one body. Returns their number. */
 static uint32_t contacts_with(const sk_step *step, uint32_t first, uint32_t last, int number, const sk_obstacle *body,
                               sk_body_contact *to)
 {
@@ -54,16 +54,13 @@ static uint32_t contacts_with(const sk_step *step, uint32_t first, uint32_t last
         sk_pose_to_local(&body->end, point, local);
         if (sk_shape_distance_within(body->shape, local, 3.0 * gap, normal) > 2.0 * gap)
             continue;
-        if (to) {
-            sk_pose_rotate(&body->end, normal, world);
-            to[count] = (sk_body_contact){p, number, {(float)world[0], (float)world[1], (float)world[2]}};
-        }
-        count++;
+        sk_pose_rotate(&body->end, normal, world);
+        to[count++] = (sk_body_contact){p, number, {(float)world[0], (float)world[1], (float)world[2]}};
     }
     return count;
 }
 
-/* The same with all bodies. */
+/* The same with all bodies. `to` NULL: the number of particles near them, which is the most that there can be. */
 static uint32_t contacts_of_block(const sk_step *step, int block, double reach, sk_body_contact *to)
 {
     const sk_solids *solids = &step->solids;
@@ -77,7 +74,8 @@ static uint32_t contacts_of_block(const sk_step *step, int block, double reach, 
         for (int k = low[2]; k < high[2]; k++)
             for (int j = low[1]; j < high[1]; j++) {
                 const uint32_t *row = start + SK_BLOCK_N * (j + SK_BLOCK_N * k);
-                count += contacts_with(step, row[low[0]], row[high[0]], b, body, to ? to + count : NULL);
+                count += to ? contacts_with(step, row[low[0]], row[high[0]], b, body, to + count)
+                            : row[high[0]] - row[low[0]];
             }
     }
     return count;
@@ -87,22 +85,27 @@ static selkie_code list_contacts(sk_step *step, sk_rigid_liquid *state, size_t *
 {
     const sk_grid *grid = &step->grid;
     const float reach = (float)(step->sums.max_speed * step->dt / grid->cell_size) + 1.0f;
-    SK_TRY(sk_reserve(step->memory, (void **)&state->counts, &state->count_capacity, (size_t)grid->block_count + 2,
+    SK_TRY(sk_reserve(step->memory, (void **)&state->counts, &state->count_capacity, 2 * (size_t)grid->block_count + 2,
                       sizeof *state->counts, "bodies", error));
-    uint32_t *first = state->counts;
+    uint32_t *first = state->counts, *counts = first + grid->block_count + 1;
     first[0] = first[1] = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+
+    /* Each block writes into room of its own, then the contacts close up. */
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b <= grid->particle_blocks; b++)
         first[b + 1] = sk_sweep_is_clear(&step->solids, b, reach) ? 0 : contacts_of_block(step, b, (double)reach, NULL);
     for (int b = 1; b <= grid->particle_blocks; b++)
         first[b + 1] += first[b];
-    *total = first[grid->particle_blocks + 1];
-    SK_TRY(sk_reserve(step->memory, (void **)&state->contacts, &state->contact_capacity, *total + 1,
-                      sizeof *state->contacts, "bodies", error));
+    SK_TRY(sk_reserve(step->memory, (void **)&state->contacts, &state->contact_capacity,
+                      (size_t)first[grid->particle_blocks + 1] + 1, sizeof *state->contacts, "bodies", error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int b = 1; b <= grid->particle_blocks; b++)
-        if (first[b] < first[b + 1])
-            contacts_of_block(step, b, (double)reach, state->contacts + first[b]);
+        counts[b] = first[b] < first[b + 1] ? contacts_of_block(step, b, (double)reach, state->contacts + first[b]) : 0;
+    *total = 0;
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        memmove(state->contacts + *total, state->contacts + first[b], counts[b] * sizeof *state->contacts);
+        *total += counts[b];
+    }
     return SELKIE_OK;
 }
 

@@ -46,31 +46,52 @@ static body_shares find_shares(const sk_step *step, const sk_body_piece *piece)
     return shares;
 }
 
-/* The share in the lower (side 0) or upper face of a cell across axis d. */
-static float share_at(const sk_solids *solids, const body_shares *shares, const int cell[3], int d, int side)
+/* The shares of a body in all faces of a block, with zeros where it has none. The upper faces of the last cells are
+ * those of the next blocks. */
+enum {
+    PADDED_N = SK_BLOCK_N + 1,
+    PADDED_STEP_Z = SELKIE_DIM == 3 ? PADDED_N * PADDED_N : 0,
+    PADDED_CELLS = PADDED_N * PADDED_N * (SELKIE_DIM == 3 ? PADDED_N : 1)
+};
+typedef struct padded_shares {
+    float face[SELKIE_DIM][PADDED_CELLS];
+} padded_shares;
+
+/* Copies the cells of a piece for axis d; of one in the next block along d, its first layer behind the last one. */
+static void pad_piece(const sk_solids *solids, const sk_body_piece *piece, int d, int is_next, padded_shares *to)
 {
-    int at[3] = {cell[0], cell[1], cell[2]};
-    const sk_body_piece *piece = shares->own;
-    at[d] += side;
-    if (at[d] == SK_BLOCK_N) {
-        at[d] = 0;
-        piece = shares->next[d];
+    const float *share = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS;
+    const int shift[3] = {1, PADDED_N, PADDED_STEP_Z};
+    int high[3] = {piece->high[0], piece->high[1], piece->high[2]};
+    if (is_next && piece->low[d] > 0)
+        return;
+    high[d] = is_next && high[d] > 1 ? 1 : high[d];
+    float *target = to->face[d] + (is_next ? SK_BLOCK_N * shift[d] : 0);
+    for (int k = piece->low[2]; k < high[2]; k++)
+        for (int j = piece->low[1]; j < high[1]; j++)
+            for (int i = piece->low[0]; i < high[0]; i++)
+                target[i + PADDED_N * j + PADDED_STEP_Z * k] = share[i + SK_BLOCK_N * (j + SK_BLOCK_N * k)];
+}
+
+static void pad_shares(const sk_solids *solids, const body_shares *shares, padded_shares *to)
+{
+    memset(to, 0, sizeof *to);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        pad_piece(solids, shares->own, d, 0, to);
+        if (shares->next[d])
+            pad_piece(solids, shares->next[d], d, 1, to);
     }
-    for (int e = 0; piece && e < SELKIE_DIM; e++)
-        if (at[e] < piece->low[e] || at[e] >= piece->high[e])
-            return 0.0f;
-    const int c = at[0] + SK_BLOCK_N * (at[1] + SK_BLOCK_N * at[2]);
-    return piece ? solids->piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)c] : 0.0f;
 }
 
 /* The flux out of a cell for each mode of a body; arms in cells. Returns whether there is any. */
-static int find_flux(const sk_solids *solids, const body_shares *shares, const int cell[3],
+static int find_flux(const padded_shares *padded, const body_shares *shares, const int cell[3],
                      float flux[SK_POISSON_MODES])
 {
+    const int shift[3] = {1, PADDED_N, PADDED_STEP_Z}, at = cell[0] + PADDED_N * cell[1] + PADDED_STEP_Z * cell[2];
     int found = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int side = 0; side < 2; side++) {
-            const float share = share_at(solids, shares, cell, d, side);
+            const float share = padded->face[d][at + side * shift[d]];
             double arm[3] = {0.0, 0.0, 0.0};
             if (!(share > 0.0f))
                 continue;
@@ -98,76 +119,27 @@ static cell_box box_of(const body_shares *shares)
     return box;
 }
 
-static int is_in(const cell_box *box, const int cell[3])
+/* Writes the entries of one body in its block. Returns their number. */
+static uint32_t entries_of_piece(const sk_step *step, const sk_body_piece *piece, sk_poisson_mode_entry *to)
 {
-    int in = 1;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        in &= cell[d] >= box->low[d] && cell[d] < box->high[d];
-    return in;
-}
-
-/* Bodies near one block; further ones look their pieces up for each cell. */
-enum { MOST_NEAR = 64 };
-typedef struct near_bodies {
-    uint32_t first, count; /* pieces */
-    body_shares shares[MOST_NEAR];
-    cell_box box[MOST_NEAR], all; /* `all`: of all bodies together */
-} near_bodies;
-
-static void find_near_bodies(const sk_step *step, int block, near_bodies *near)
-{
-    const sk_solids *solids = &step->solids;
-    near->first = solids->piece_first[block];
-    near->count = solids->piece_first[block + 1] - near->first;
-    near->all = (cell_box){{SK_BLOCK_N, SK_BLOCK_N, SK_BLOCK_NZ}, {0, 0, 0}};
-    for (uint32_t n = 0; n < near->count; n++) {
-        const body_shares shares = find_shares(step, &solids->pieces[near->first + n]);
-        const cell_box box = box_of(&shares);
-        for (int d = 0; d < 3; d++) {
-            near->all.low[d] = box.low[d] < near->all.low[d] ? box.low[d] : near->all.low[d];
-            near->all.high[d] = box.high[d] > near->all.high[d] ? box.high[d] : near->all.high[d];
-        }
-        if (n < MOST_NEAR) {
-            near->shares[n] = shares;
-            near->box[n] = box;
-        }
-    }
-}
-
-/* Adds the entries of one cell to a list. Returns their number. */
-static uint32_t entries_of_cell(const sk_step *step, const near_bodies *near, sk_plain_cell cell, const int at[3],
-                                sk_poisson_mode_entry *to)
-{
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < near->count; n++) {
-        const body_shares shares =
-            n < MOST_NEAR ? near->shares[n] : find_shares(step, &step->solids.pieces[near->first + n]);
-        sk_poisson_mode_entry entry = {.cell = (int64_t)sk_plain_index(cell), .body = shares.own->body};
-        if ((n < MOST_NEAR && !is_in(&near->box[n], at)) || !find_flux(&step->solids, &shares, at, entry.flux))
-            continue;
-        to[count++] = entry;
-    }
-    return count;
-}
-
-/* Writes the entries of a block. Returns their number. */
-static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode_entry *to)
-{
-    near_bodies near;
+    const body_shares shares = find_shares(step, piece);
+    const cell_box box = box_of(&shares);
     const int all = takes_all_cells(step);
+    padded_shares padded;
     uint32_t count = 0;
-    find_near_bodies(step, block, &near);
-    for (int k = near.all.low[2]; k < near.all.high[2]; k++)
-        for (int j = near.all.low[1]; j < near.all.high[1]; j++)
-            for (int i = near.all.low[0]; i < near.all.high[0]; i++) {
-                const sk_plain_cell cell = {block, i + SK_BLOCK_N * (j + SK_BLOCK_N * k)};
+    pad_shares(&step->solids, &shares, &padded);
+    for (int k = box.low[2]; k < box.high[2]; k++)
+        for (int j = box.low[1]; j < box.high[1]; j++)
+            for (int i = box.low[0]; i < box.high[0]; i++) {
+                const sk_plain_cell cell = {piece->block, i + SK_BLOCK_N * (j + SK_BLOCK_N * k)};
+                to[count] = (sk_poisson_mode_entry){.cell = (int64_t)sk_plain_index(cell), .body = piece->body};
                 if (all || is_liquid(&step->grid, cell))
-                    count += entries_of_cell(step, &near, cell, (const int[3]){i, j, k}, to + count);
+                    count += (uint32_t)find_flux(&padded, &shares, (const int[3]){i, j, k}, to[count].flux);
             }
     return count;
 }
 
-/* Room for the entries of a block. */
+/* Room for the entries of a block, and for one more. */
 static uint32_t most_entries(const sk_step *step, int block)
 {
     uint32_t count = 0;
@@ -177,8 +149,17 @@ static uint32_t most_entries(const sk_step *step, int block)
         uint32_t cells = 1;
         for (int d = 0; d < 3; d++)
             cells *= (uint32_t)(box.high[d] > box.low[d] ? box.high[d] - box.low[d] : 0);
-        count += n - step->solids.piece_first[block] < MOST_NEAR ? cells : SK_BLOCK_CELLS;
+        count += cells;
     }
+    return count ? count + 1 : 0;
+}
+
+/* Writes the entries of a block. Returns their number. */
+static uint32_t entries_of_block(const sk_step *step, int block, sk_poisson_mode_entry *to)
+{
+    uint32_t count = 0;
+    for (uint32_t n = step->solids.piece_first[block]; n < step->solids.piece_first[block + 1]; n++)
+        count += entries_of_piece(step, &step->solids.pieces[n], to + count);
     return count;
 }
 
