@@ -4,7 +4,7 @@
 #include "base/dimension.h"
 #include "grid/deal.h"
 #include "grid/lanes.h"
-#include "grid/sweep.h"
+#include "grid/sweep_lanes.h"
 #include "particles/leavers.h"
 #include "grid/runs.h"
 #include "grid/tile.h"
@@ -98,7 +98,13 @@ static inline __attribute__((always_inline)) void keep_out(const displaced_block
         length += fw_abs(to[d] - from[d]) * in->inverse;
     if (!iw_any(length >= in->clearance))
         return;
-    const unsigned wanted = iw_bits(~lanes_clear(in, cells, from, length) & iw_first(lanes));
+    const sk_solids *solids = in->by->solids;
+    iw near = ~lanes_clear(in, cells, from, length) & iw_first(lanes);
+    if (!iw_any(near))
+        return;
+    near &= sk_lanes_may_meet_bodies(solids, in->grid, in->leavers.block,
+                                     length + solids->motion + 0.53f < SK_SWEEP_SAMPLED, from, to);
+    const unsigned wanted = iw_bits(near);
     if (!wanted)
         return;
     float begin[SELKIE_DIM][SK_WIDE], end[SELKIE_DIM][SK_WIDE];

@@ -128,19 +128,26 @@ static void sample_halves(const sk_obstacle *body, double h, const block_range *
         }
 }
 
-/* A cell is nearer to the body than to what was nearest so far. */
-static void come_nearer(sk_solids *solids, const sk_obstacle *body, size_t at, float distance)
+/* Cells of a row that are nearer to the body than to what was nearest so far. */
+static void come_nearer(sk_solids *solids, const sk_obstacle *body, size_t row, const float distance[SK_BLOCK_N])
 {
     const int rough = body->surface == SELKIE_WALL_NO_SLIP;
     const double half = 0.5 * solids->cell_size;
-    if (!(distance < solids->distance[at]))
-        return;
-    solids->distance[at] = distance;
-    solids->no_slip[at] = (uint8_t)(rough && !(body->slip_length > 0.0));
-    if (solids->has_grip)
-        solids->grip[at] = rough ? (float)(half / (half + body->slip_length)) : 0.0f;
-    if (solids->has_friction)
-        solids->friction[at] = 0.0f;
+    const float grip = rough ? (float)(half / (half + body->slip_length)) : 0.0f;
+    const uint8_t no_slip = (uint8_t)(rough && !(body->slip_length > 0.0));
+    int nearer[SK_BLOCK_N], any = 0;
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        float *to = &solids->distance[row + (size_t)i];
+        nearer[i] = distance[i] < *to;
+        any |= nearer[i];
+        *to = nearer[i] ? distance[i] : *to;
+    }
+    for (int i = 0; any && i < SK_BLOCK_N; i++)
+        solids->no_slip[row + (size_t)i] = nearer[i] ? no_slip : solids->no_slip[row + (size_t)i];
+    for (int i = 0; any && solids->has_grip && i < SK_BLOCK_N; i++)
+        solids->grip[row + (size_t)i] = nearer[i] ? grip : solids->grip[row + (size_t)i];
+    for (int i = 0; any && solids->has_friction && i < SK_BLOCK_N; i++)
+        solids->friction[row + (size_t)i] = nearer[i] ? 0.0f : solids->friction[row + (size_t)i];
 }
 
 /* Distance of x to an interval; written out, since compilers call fmax as a function. */
@@ -165,27 +172,25 @@ static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const
 
     /* Far cells take the distance to the bounds. */
     const size_t row = work->slot * SK_BLOCK_CELLS + (size_t)(SK_BLOCK_N * (j + SK_BLOCK_N * k));
+    float distance[SK_BLOCK_N];
     for (int i = 0; i < SK_BLOCK_N; i++) {
         const double out = beyond(body->low[0], body->high[0], first[0] + i * h);
         out2[i] = across2 + out * out;
     }
-    for (int i = 0; i < SK_BLOCK_N; i++) {
-        if (out2[i] > far * far) {
-            come_nearer(solids, body, row + (size_t)i, (float)(sqrt(out2[i]) / h));
-            continue;
+    for (int i = 0; i < SK_BLOCK_N; i++)
+        distance[i] = (float)(sqrt(out2[i]) / h);
+    for (int i = 0; across2 <= far * far && i < SK_BLOCK_N; i++)
+        if (!(out2[i] > far * far)) {
+            exact[0] = i < exact[0] ? i : exact[0];
+            exact[1] = i + 1;
         }
-        exact[0] = i < exact[0] ? i : exact[0];
-        exact[1] = i + 1;
-    }
 
     /* The bounds are a box, so that the others follow each other. */
-    float distance[SK_BLOCK_N];
-    if (exact[0] >= exact[1])
-        return;
-    first[0] += exact[0] * h;
-    sample_row(body, h, first, 1.0, exact[1] - exact[0], distance);
-    for (int i = exact[0]; i < exact[1]; i++)
-        come_nearer(solids, body, row + (size_t)i, distance[i - exact[0]]);
+    if (exact[0] < exact[1]) {
+        first[0] += exact[0] * h;
+        sample_row(body, h, first, 1.0, exact[1] - exact[0], distance + exact[0]);
+    }
+    come_nearer(solids, body, row, distance);
 }
 
 /* --- shares --- */

@@ -151,8 +151,8 @@ static float open_cube(float mean, const float slope[3])
                 above -= m[axis];
                 odd ^= 1;
             }
-        if (above > 0.0)
-            volume += odd ? -above * above * above : above * above * above;
+        above = above > 0.0 ? above : 0.0; /* no branch, which could not be predicted */
+        volume += odd ? -above * above * above : above * above * above;
     }
     volume /= 6.0 * m[0] * m[1] * m[2];
     return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;

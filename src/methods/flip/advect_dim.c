@@ -19,6 +19,7 @@
 #include "particles/leavers.h"
 #include "grid/runs.h"
 #include "grid/sampler_kernels.h"
+#include "grid/sweep_lanes.h"
 #include "grid/tile.h"
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/flip.h"
@@ -353,8 +354,14 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw 
                                                   const path_part *part, fw x[3], batch_ends *end)
 {
     const sk_solids *solids = &frame->step->solids;
-    const iw wanted = ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, part);
-    for (unsigned some = iw_bits(wanted & iw_first(lanes)); some; some &= some - 1) {
+    const size_t slot = (size_t)solids->block_slot[part->block];
+    iw wanted = ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, part) & iw_first(lanes);
+    if (iw_any(wanted)) {
+        const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
+        wanted &= sk_lanes_may_meet_bodies(solids, &frame->step->grid, part->block,
+                                           (cells >= 0) & (least < SK_SWEEP_SAMPLED), part->from, x);
+    }
+    for (unsigned some = iw_bits(wanted); some; some &= some - 1) {
         const int l = __builtin_ctz(some);
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         sk_touch touch;
