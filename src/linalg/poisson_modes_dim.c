@@ -95,7 +95,7 @@ static void spread(const sk_mode_list *list, size_t from, size_t to, const float
     for (size_t c = from; c < to; ++c) {
         sk_mode_vector sums = {0.0f};
         for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n)
-            sums += sk_mode_load(list->by_cell[n]) * sk_mode_load(velocity[list->body[list->order[n]]]);
+            sums += sk_mode_load(list->by_cell[n]) * sk_mode_load(velocity[list->owner[n]]);
         x[list->cell_at[c]] += factor * sk_mode_sum(sums);
     }
 }
@@ -230,7 +230,7 @@ static void subtract_image(const sk_modes *modes, size_t from, size_t to, float 
         sk_mode_vector sums = {0.0f};
         for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n) {
             const uint32_t e = list->order[n];
-            sums += sk_mode_load(modes->image[e]) * sk_mode_load(modes->rounded[list->body[e]]);
+            sums += sk_mode_load(modes->image[e]) * sk_mode_load(modes->rounded[list->owner[n]]);
         }
         r[list->cell_at[c]] -= sk_mode_sum(sums);
     }
@@ -367,7 +367,7 @@ static selkie_code list_pairs(sk_poisson_solver *solver, int32_t *mark, selkie_e
         for (size_t e = modes->space.first[b]; e < modes->space.first[b + 1]; ++e) {
             const int32_t c = modes->meets[e];
             for (size_t n = c < 0 ? 0 : modes->flux.cell_first[c]; c >= 0 && n < modes->flux.cell_first[c + 1]; ++n) {
-                const int32_t mover = modes->flux.body[modes->flux.order[n]];
+                const int32_t mover = modes->flux.owner[n];
                 if (mark[mover] == b)
                     continue;
                 mark[mover] = b;
@@ -396,11 +396,11 @@ static double find_envelope(sk_modes *modes)
         if (modes->space.cell_first[c + 1] - modes->space.cell_first[c] < 2)
             continue;
         for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
-            const int32_t place = modes->place_of[modes->space.body[modes->space.order[n]]];
+            const int32_t place = modes->place_of[modes->space.owner[n]];
             least = place < least ? place : least;
         }
         for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
-            int32_t *own = &first[modes->space.body[modes->space.order[n]]];
+            int32_t *own = &first[modes->space.owner[n]];
             *own = least < *own ? least : *own;
         }
     }
@@ -452,7 +452,7 @@ static void find_pairs(sk_modes *modes, int body, uint32_t *number, mode_block *
         for (size_t m = c < 0 ? 0 : modes->flux.cell_first[c]; c >= 0 && m < modes->flux.cell_first[c + 1]; ++m) {
             const uint32_t other = modes->flux.order[m];
             sk_mode_add_product(modes->flux.values[other], modes->space.values[e],
-                                blocks[number[modes->flux.body[other]]]);
+                                blocks[number[modes->flux.owner[m]]]);
         }
     }
     for (size_t n = 0; n < count; ++n)
@@ -490,10 +490,9 @@ static void find_products(const sk_modes *modes, int body, mode_block *sums)
     for (size_t e = begin; e < end; ++e) {
         const size_t c = (size_t)modes->space.cell[e], last = modes->space.cell_first[c + 1];
         for (size_t n = modes->space.cell_first[c]; n < last; ++n) {
-            const uint32_t entry = modes->space.order[n];
-            const int other = modes->place_of[modes->space.body[entry]];
+            const int other = modes->place_of[modes->space.owner[n]];
             if (other < place)
-                sk_mode_add_product(modes->space.values[e], modes->image[entry], sums[other - first]);
+                sk_mode_add_product(modes->space.values[e], modes->image[modes->space.order[n]], sums[other - first]);
         }
     }
 }

@@ -63,6 +63,7 @@ static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t co
     SK_TRY(sk_reserve(memory, (void **)&list->values, &list->capacity[2], count, sizeof *list->values, what, error));
     SK_TRY(sk_reserve(memory, (void **)&list->by_cell, &list->capacity[4], count, sizeof *list->by_cell, what, error));
     SK_TRY(sk_reserve(memory, (void **)&list->at, &list->capacity[5], count, sizeof *list->at, what, error));
+    SK_TRY(sk_reserve(memory, (void **)&list->owner, &list->capacity[6], count, sizeof *list->owner, what, error));
     return sk_reserve(memory, (void **)&list->order, &list->capacity[3], count, sizeof *list->order, what, error);
 }
 
@@ -130,6 +131,7 @@ static void place_cells(const cell_sort *sort, size_t block)
     for (uint32_t n = sort->first[block]; n < sort->first[block + 1]; ++n) {
         const uint32_t e = sort->bucket[n], cell = counts[list->at[e] % SK_BLOCK_CELLS];
         list->cell[e] = (int32_t)cell;
+        list->owner[sort->cursor[cell]] = list->body[e];
         list->order[sort->cursor[cell]++] = e;
     }
 }
@@ -495,6 +497,7 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory)
         sk_release(memory, list->by_cell);
         sk_release(memory, list->at);
         sk_release(memory, list->order);
+        sk_release(memory, list->owner);
         sk_release(memory, list->cell_first);
         sk_release(memory, list->cell_at);
     }

@@ -95,7 +95,8 @@ typedef struct sk_mode_list {
     size_t *cell_first; /* [cell_count + 1] into order */
     size_t *cell_at;    /* [cell_count] of the cell in the fields of level 0 */
     uint32_t *order;    /* [count] the entries by cell */
-    size_t capacity[6], cell_first_capacity, cell_at_capacity;
+    int32_t *owner;     /* [count] their bodies */
+    size_t capacity[7], cell_first_capacity, cell_at_capacity;
 } sk_mode_list;
 
 /* The cells of some bodies that one thread lists. */
