@@ -30,6 +30,13 @@ static inline float most(float a, float b)
     return a > b ? a : b;
 }
 
+/* From 0 at 0 to 1 at 1. */
+static inline float smooth_step(float t)
+{
+    t = least(most(t, 0.0f), 1.0f);
+    return t * t * (3.0f - 2.0f * t);
+}
+
 /* --- Blocks with a halo --- */
 
 /* Mirror images behind the walls that a block with a halo sees. */
@@ -297,16 +304,17 @@ static void blend_block(const sk_surface_grid *grid, const float *blurred, const
     for (int i = 0; i < sk_node_count; ++i) {
         float smooth = once[i] - bend * (twice[i] - once[i]), difference = phi[i] - smooth;
         const int lost = difference < 0.0f;
-        float t = (fabsf(difference) - low[lost]) / (high[lost] - low[lost]);
-        t = least(most(t, 0.0f), 1.0f);
-        t = t * t * (3.0f - 2.0f * t);
+        const float t = smooth_step((fabsf(difference) - low[lost]) / (high[lost] - low[lost]));
         /* Closes air well inside the large-scale surface: it is a gap between particles, not a bubble. */
         phi[i] = least(smooth + (phi[i] - smooth) * t, smooth + closing);
     }
 }
 
-/* Takes the blurred surface where it is flat at large: bumps of particles vanish in three blurs, so what the third one
- * still changes is the curvature of a shape. Bounds are measured: a ball of 17 spacings is not flat. */
+/* Takes the blurred surface where it is flat at large, and the one that is blurred twice where it is flatter still:
+ * bumps of particles vanish in three blurs, so what the third one still changes is the curvature of a shape, the square
+ * of the blur's width over the radius. It moves a ball by as much: the bound is a ball of 50 spacings, 100 for two
+ * blurs.
+ */
 static void calm_block(const sk_surface_grid *grid, const filter_taps taps, float bound, size_t block)
 {
     if (!grid->near[block])
@@ -315,10 +323,9 @@ static void calm_block(const sk_surface_grid *grid, const filter_taps taps, floa
     const float *once = grid->other + block * sk_node_count, *twice = grid->spare + block * sk_node_count;
     blur_block(grid, grid->spare, taps, block, thrice);
     for (int i = 0; i < sk_node_count; ++i) {
-        float t = (fabsf(thrice[i] - twice[i]) - 0.75f * bound) / (0.25f * bound);
-        t = least(most(t, 0.0f), 1.0f);
-        t = t * t * (3.0f - 2.0f * t);
-        phi[i] = once[i] + (phi[i] - once[i]) * t;
+        const float bend = fabsf(thrice[i] - twice[i]) / (0.25f * bound);
+        const float flat = twice[i] + (once[i] - twice[i]) * smooth_step(bend - 2.0f);
+        phi[i] = flat + (phi[i] - flat) * smooth_step(bend - 3.0f);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "defs/heat.h"
 #include "base/status.h"
+#include "base/threads.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
 #include "render/picture.h"
@@ -85,6 +86,7 @@ static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk
     sk_picture_options_defaults(scene, &options);
     sk_picture_cut(scene->render.cut, origin, &options);
     options.time = selkie_world_time(world);
+    options.threads = world->options.threads;
     options.body_count = selkie_world_body_count(world);
     sk_picture_body *bodies = sk_allocate_zeroed(NULL, ((size_t)options.body_count + 1) * sizeof *bodies);
     if (!bodies) {
@@ -126,7 +128,9 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
 {
     sk_image image;
     SK_TRY(draw_world(world, &image, error));
+    const int before = sk_threads_begin(world->options.threads);
     const selkie_code code = sk_image_write_png(&image, path, error);
+    sk_threads_end(before);
     sk_image_free(&image);
     return code;
 }
