@@ -135,7 +135,8 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, const sk_extrapolation *what)
                     choose_values(grid, &l, what->blocks[w],
                                   what->wanted ? what->wanted[what->blocks[w]] : SK_ALL_RUNS);
                 }
-#pragma omp for schedule(static)
+                /* Blocks at the surface have far more values to fill than the others. */
+#pragma omp for schedule(dynamic, 4)
             for (int w = 0; w < count; w++)
                 for (int f = 0; f < field_count; f++) {
                     const layer_bits l = bits_in(what->scratch[f], blocks, layer);
