@@ -93,6 +93,9 @@ typedef struct sk_method {
     void (*begin)(sk_step *step);
     sk_phase_def phases[SK_METHOD_MAX_PHASES];       /* up to the first without a name */
     int (*settle_rounds)(const selkie_scene *scene); /* of the phases up to POSITIONS before the first step */
+    /* Steps of dt (s) without gravity, from rest to rest, before the first one of a new world, until no particle moves
+     * by more than `still` (m); 0 = none. */
+    int (*relax_rounds)(const sk_step *step, double *dt, double *still);
     int keeps_rest_volume; /* volume_ratio compares with the volume at rest, not at the start */
     void (*limit_step)(const sk_step *step, sk_step_limits *limits);
     /* After a step of a fixed length (time.step): was it too long? If so, writes a reason for the warning. */

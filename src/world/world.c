@@ -106,13 +106,72 @@ static selkie_code settle(selkie_world *world, const sk_method *method, selkie_e
     return SELKIE_OK;
 }
 
+/* A step from rest to rest. */
+static selkie_code relax_once(selkie_world *world, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    begin_step(world);
+    SK_TRY(run_slots(world, SK_SLOT_COUNT, 1, error));
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    for (int64_t p = 0; p < step->particles.count; p++)
+        memset(step->particles.records[p].velocity, 0, sizeof step->particles.records[p].velocity);
+    sk_cuda_particles_changed(step);
+    return SELKIE_OK;
+}
+
+/* Takes the velocities of the particles, or gives them back by their numbers. */
+static void keep_velocities(sk_particles *particles, float (*kept)[3], int give_back)
+{
+    for (int64_t p = 0; p < particles->count; p++) {
+        sk_particle *particle = &particles->records[p];
+        if (!give_back)
+            memcpy(kept[particle->id], particle->velocity, sizeof *kept);
+        memcpy(particle->velocity, give_back ? kept[particle->id] : (float[3]){0.0f, 0.0f, 0.0f}, sizeof *kept);
+    }
+}
+
+/* Moves particles apart before the first step, where a method asks for it. Only their places change. */
+static selkie_code relax(selkie_world *world, const sk_method *method, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    double dt = 0.0, still = 0.0, *gravity = world->relative->gravity, weight[3];
+    const int rounds = method->relax_rounds ? method->relax_rounds(step, &dt, &still) : 0;
+    if (!rounds)
+        return SELKIE_OK;
+    uint32_t last = 0;
+    for (int64_t p = 0; p < step->particles.count; p++)
+        last = step->particles.records[p].id > last ? step->particles.records[p].id : last;
+    float(*velocity)[3] = sk_allocate(step->memory, ((size_t)last + 1) * sizeof *velocity);
+    if (!velocity)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "start: no memory for the velocities of the particles");
+
+    keep_velocities(&step->particles, velocity, 0);
+    memcpy(weight, gravity, sizeof weight);
+    memset(gravity, 0, sizeof weight);
+    step->dt = step->last_dt = dt;
+    selkie_code code = SELKIE_OK;
+    for (int n = 0; code == SELKIE_OK && n < rounds; n++) {
+        code = relax_once(world, error);
+        if (step->sums.max_speed * dt < still)
+            break;
+    }
+    memcpy(gravity, weight, sizeof weight);
+    step->dt = step->last_dt = 0.0;
+    keep_velocities(&step->particles, velocity, 1);
+    sk_cuda_particles_changed(step);
+    sk_release(step->memory, velocity);
+    return code;
+}
+
 /* The reference volumes of the statistics, after the corrections before the first step. */
-static selkie_code measure_start(selkie_world *world, selkie_error *error)
+static selkie_code measure_start(selkie_world *world, int is_new, selkie_error *error)
 {
     sk_step *step = &world->step;
     int keeps_rest_volume = 0;
     for (int m = 0; m < world->methods.count; m++) {
         SK_TRY(settle(world, world->methods.methods[m], error));
+        if (is_new)
+            SK_TRY(relax(world, world->methods.methods[m], error));
         keeps_rest_volume |= world->methods.methods[m]->keeps_rest_volume;
     }
 
@@ -251,7 +310,7 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
         SK_TRY(sk_probes_init(&world->probes, step, world->methods, error));
     step->watch = sk_probes_watch(&world->probes, step);
     SK_TRY(sk_world_compose(world, error));
-    return measure_start(world, error);
+    return measure_start(world, !filling, error);
 }
 
 selkie_code sk_world_build(selkie_world *world, const sk_filling *filling, selkie_error *error)

@@ -25,6 +25,23 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* The lattice of the start knows nothing of obstacles. Particles that it puts closer to one than half a spacing are
+ * compressed, and the first step would shoot them away at the natural speed of the scene. So they move apart before it.
+ * Things that push or move by themselves are left alone. */
+static int relax_rounds(const sk_step *step, double *dt, double *still)
+{
+    const selkie_scene *scene = step->scene;
+    int pushed = scene->body_count > 0 || scene->object_count > 0 || scene->force_count > 0 ||
+                 sk_scene_surface_tension(scene) > 0.0 || scene->sph.tension > 0.0;
+    for (int l = 0; l < scene->liquid_count; l++)
+        pushed |= scene->liquids[l].fill_obstacles;
+    for (int o = 0; o < step->solids.obstacle_count; o++)
+        pushed |= step->solids.obstacles[o].moves;
+    *dt = step->sph->correction_time;
+    *still = 1e-3 * step->sph->spacing;
+    return *dt > 0.0 && step->solids.obstacle_count > 0 && !pushed ? 20 : 0;
+}
+
 static int has_viscosity(const sk_step *step)
 {
     return sk_scene_viscosity(step->scene) > 0.0;
@@ -87,6 +104,7 @@ const sk_method sk_method_sph = {
     .create = create,
     .populate = populate,
     .destroy = sk_sph_destroy,
+    .relax_rounds = relax_rounds,
     .phases =
         {
             {.name = "boundary", .slot = SK_SLOT_TO_GRID, .run = SK_ONE_FORM_ANY_DIMENSION(sk_sph_boundary_run)},
