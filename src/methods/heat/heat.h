@@ -151,6 +151,10 @@ void sk_heat_scatter_block_3d(const sk_step *step, const sk_heat *heat, const sk
 void sk_heat_scatter_plain_2d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
 void sk_heat_scatter_plain_3d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
 
+/* Evens out temperatures within each cell (heat_mix_dim.c). `means`: scratch for a value a cell. */
+void sk_heat_mix_2d(const sk_step *step, const sk_heat *heat, double *means);
+void sk_heat_mix_3d(const sk_step *step, const sk_heat *heat, double *means);
+
 /* The phase "expansion": buoyancy by thermal expansion on the faces, from the field that "heat" left. */
 selkie_code sk_heat_expand_2d(sk_step *step, selkie_error *error);
 selkie_code sk_heat_expand_3d(sk_step *step, selkie_error *error);

@@ -646,6 +646,7 @@ static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *err
     for (int b = 1; b <= holders; b++)
         forms->scatter(step, heat, &s.cells, b);
     limit_blocks(&s);
+    SK_DIM(sk_heat_mix)(step, heat, s.cells.supply);
     return SELKIE_OK;
 }
 
