@@ -306,8 +306,8 @@ static void ice_melts_and_freezes(void **state)
     assert_int_equal(selkie_world_particle_count(world), particles);
     at_most("melting ice", "change of energy", fabs(selkie_world_statistics(world)->heat_energy / energy - 1), 1e-12);
 
-    /* Conduction over 10 s reaches sqrt(a t) = 0.2 m, so that the pool still differs from place to place by a part of the
-     * 80 K of the start. Without conduction within cells single particles would keep all of it. */
+    /* Conduction over 10 s reaches sqrt(a t) = 0.2 m, so that the pool still differs from place to place by a part of
+     * the 80 K of the start. Without conduction within cells single particles would keep all of it. */
     at_most("melting ice", "range of temperatures (K)",
             selkie_world_statistics(world)->temperature_max - selkie_world_statistics(world)->temperature_min, 45.0);
     selkie_world_destroy(world);
