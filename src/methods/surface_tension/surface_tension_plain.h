@@ -109,6 +109,12 @@ SK_KERNEL int fit_depth(const sk_tension_tile *tile, int place, const contact_li
     return solid;
 }
 
+/* A curvature of 0 stands for a cell away from the surface: a flat surface has one of almost 0. */
+SK_KERNEL float tension_not_zero(float curvature)
+{
+    return curvature == 0.0f ? 1e-30f : curvature;
+}
+
 /* The curvature at a cell, in which the blur of the fill still is. `cosine` is that of the contact angle. */
 SK_KERNEL_CALLED float tension_curvature_at(const sk_tension_tile *tile, int place, float cosine)
 {
@@ -121,7 +127,7 @@ SK_KERNEL_CALLED float tension_curvature_at(const sk_tension_tile *tile, int pla
             contact.gradient[d] = fit.gradient[d];
         fit_depth(tile, place, &contact, &fit);
     }
-    return sk_tension_curvature(&fit, tile->depth[place]);
+    return tension_not_zero(sk_tension_curvature(&fit, tile->depth[place]));
 }
 
 /* The curvature of a cell without the effect of the blur, from those around it (SK_TENSION_VALUES). */
@@ -141,7 +147,7 @@ SK_KERNEL float tension_sharpened(const float *around, int place)
         weights += weight;
         squares += weight * square;
     }
-    return sk_tension_unblurred(around[place], sum / weights, squares / weights);
+    return tension_not_zero(sk_tension_unblurred(around[place], sum / weights, squares / weights));
 }
 
 /* Is the curvature of a cell sharpened? Beside solids the mean is one-sided, which is right where the surface goes on
