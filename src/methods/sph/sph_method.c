@@ -31,15 +31,16 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 static int relax_rounds(const sk_step *step, double *dt, double *still)
 {
     const selkie_scene *scene = step->scene;
-    int pushed = scene->body_count > 0 || scene->object_count > 0 || scene->force_count > 0 ||
-                 sk_scene_surface_tension(scene) > 0.0 || scene->sph.tension > 0.0;
+    int pushed = scene->source_count > 0 || scene->drain_count > 0 || scene->body_count > 0 ||
+                 scene->object_count > 0 || scene->force_count > 0 || sk_scene_surface_tension(scene) > 0.0 ||
+                 scene->sph.tension > 0.0;
     for (int l = 0; l < scene->liquid_count; l++)
         pushed |= scene->liquids[l].fill_obstacles;
     for (int o = 0; o < step->solids.obstacle_count; o++)
         pushed |= step->solids.obstacles[o].moves;
     *dt = step->sph->correction_time;
     *still = 1e-3 * step->sph->spacing;
-    return *dt > 0.0 && step->solids.obstacle_count > 0 && !pushed ? 20 : 0;
+    return *dt > 0.0 && step->solids.obstacle_count > 0 && !pushed ? 10 : 0;
 }
 
 static int has_viscosity(const sk_step *step)
