@@ -59,6 +59,7 @@ typedef struct sk_poisson_options {
     selkie_residual_norm norm; /* relative: |r|_2/|b|_2; max: max |r| <= tolerance */
     int max_iterations;
     int warm_start;
+    int same_matrix; /* it and the bodies are those of the solver's last solve, which set everything up */
     int threads;
     sk_backend backend;
     /* Upper bound of the face coefficients if they may exceed 1; 0 = 1. */

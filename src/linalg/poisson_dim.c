@@ -391,7 +391,8 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     SK_DIM(sk_poisson_choose)(solver, options->backend);
     solver->multigrid.largest_face = options->largest_face > 0.0 ? (float)options->largest_face : 1.0f;
-    SK_TRY(set_up(solver, system, threads, error));
+    if (!options->same_matrix)
+        SK_TRY(set_up(solver, system, threads, error));
     report->unknowns = solver->multigrid.level[0].unknowns;
     report->closed_components = solver->pockets.component_count;
     double ready = sk_wall_ms();
