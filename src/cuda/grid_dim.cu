@@ -6,6 +6,7 @@
 #include "grid/extrapolate_plain.h"
 #include "grid/transfer_plain.h"
 #include "methods/classify_plain.h"
+#include "methods/flip/balance_plain.h"
 #include "methods/flip/constrain_plain.h"
 #include "methods/flip/friction_plain.h"
 #include "methods/flip/pressure_plain.h"
@@ -259,6 +260,59 @@ selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
     SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
     return sk_cuda_run(step, "pressure", launch_projection, error);
+}
+
+/* --- gravity in balance with pressure while viscosity acts --- */
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_balance(const sk_step *step)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            step->grid.fields[step->balance + d][sk_plain_index(cell)] = balance_at(step, cell, d);
+    }
+}
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) add_balance(const sk_step *step, float sign)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + threadIdx.x;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            step->grid.fields[SK_FIELD_VELOCITY_X + d][here] += sign * step->grid.fields[step->balance + d][here];
+    }
+}
+
+static void launch_balance(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_DIM(sk_cuda_end_solve)(cuda, host);
+    SK_LAUNCH(cuda, find_balance, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step);
+    SK_LAUNCH(cuda, add_balance, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, 1.0f);
+}
+
+static void launch_release(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, add_balance, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, &cuda->device->step, -1.0f);
+}
+
+/* A solve as that of the pressure, which fails where this one does. Both start from 0 and take about as long. */
+selkie_code SK_DIM(sk_cuda_balance)(sk_step *step, selkie_error *error)
+{
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_run(step, "balance_system", launch_system, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
+    return sk_cuda_run(step, "balance", launch_balance, error);
+}
+
+selkie_code SK_DIM(sk_cuda_release)(sk_step *step, selkie_error *error)
+{
+    return sk_step_has_pressure(step) ? sk_cuda_run(step, "release", launch_release, error) : SELKIE_OK;
 }
 
 /* --- friction --- */

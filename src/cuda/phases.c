@@ -26,6 +26,8 @@ static const struct {
     {"viscosity", "viscosity", {sk_cuda_viscosity_2d, sk_cuda_viscosity_3d}},
     {"surface_tension", "surface_tension", {sk_cuda_tension_2d, sk_cuda_tension_3d}},
     {"surface_tension", "curvature", {sk_cuda_tension_of_particles_2d, sk_cuda_tension_of_particles_3d}},
+    {"flip", "balance", {sk_cuda_balance_2d, sk_cuda_balance_3d}},
+    {"flip", "release", {sk_cuda_release_2d, sk_cuda_release_3d}},
     {"flip", "pressure", {sk_cuda_pressure_2d, sk_cuda_pressure_3d}},
     {"flip", "wall_friction", {sk_cuda_friction_2d, sk_cuda_friction_3d}},
     {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},

@@ -14,6 +14,8 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_tension_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_tension_of_particles_##dim(sk_step *step, selkie_error *error);                                \
+    selkie_code sk_cuda_balance_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_cuda_release_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_pressure_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_friction_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \

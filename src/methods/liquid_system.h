@@ -222,6 +222,7 @@ static inline void clear_liquid_rows(const sk_step *step, int block)
 }
 
 /* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. Faces have coefficients of at most `largest_face`.
+ * Where gravity was balanced before viscosity, the solver has this matrix already, and the solution is near.
  * `modes`: rigid bodies that the solution moves, or NULL. */
 static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, selkie_residual_norm norm,
                                               double largest_face, const sk_poisson_modes *modes,
@@ -242,6 +243,8 @@ static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, s
     sk_poisson_options options = {.tolerance = tolerance,
                                   .norm = norm,
                                   .max_iterations = step->scene->pressure.max_iterations,
+                                  .warm_start = step->balanced,
+                                  .same_matrix = step->balanced,
                                   .threads = step->threads,
                                   .largest_face = largest_face,
                                   .backend = step->backend};

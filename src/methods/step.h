@@ -89,7 +89,10 @@ typedef struct sk_step {
     double start_speed;            /* m/s  of the fastest particle at the start of the step */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
     int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
-    int viscous_iterations;  /* of the last viscous solve on the grid */
+    int balance;  /* first of the three fields of the change by the pressure that balances gravity (m/s); 0 = none */
+    int balanced; /* they hold that of this step, POTENTIAL its potential, and the solver the matrix */
+    const sk_poisson_modes *balanced_modes; /* bodies in it */
+    int viscous_iterations;                 /* of the last viscous solve on the grid */
     double viscous_residual; /* where a viscous solve stalled near its tolerance, the largest so far; 0 = none did */
     int tension_push;        /* first of the three fields of the impulse of surface tension on faces (m/s); 0 = none */
     int capillary;  /* unilateral: field of the pressure of surface tension (m/s, as POTENTIAL) in the cells at the

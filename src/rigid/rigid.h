@@ -38,6 +38,8 @@ typedef struct sk_rigid_body {
     double angular_impulse[3]; /* N m s about the centre of mass */
     double drag[3];         /* N s   of the viscous stress of a grid method before its pressure solve (sk_step_kick) */
     double angular_drag[3]; /* N m s likewise */
+    double held_up[3];      /* m/s   change by the pressure that balances gravity while viscosity acts */
+    double held_turning[3]; /* rad/s likewise */
     double added_mass;      /* kg    of liquid that impulses and contacts move along with it; gravity does not act */
     double added_inertia;   /* kg m2 likewise, 2D */
 } sk_rigid_body;

@@ -18,28 +18,34 @@ static double channel_speed(double a, double width, double nu, double excess)
 }
 
 /* Ten cells across the cylinder, whose surface the grid knows to a part of a cell: 5 % of the radius is 8 % of the
- * force. Stress and pressure act one after the other, which makes the body too fast by 5 % at 0.1 cells^2 of diffusion
- * a step. */
+ * force. A cylinder of the liquid's density does not move: less than a hundredth of the speed of waves, as any liquid
+ * at rest. */
 static void cylinder_sinks(void **state)
 {
     (void)state;
-    const double a = 0.05, width = 0.5, h = 0.01, nu = 0.02, excess = 200.0;
-    for (int transfer = SELKIE_TRANSFER_FLIP; transfer <= SELKIE_TRANSFER_APIC; transfer++) {
+    const double a = 0.05, width = 0.5, h = 0.01, nu = 0.02;
+    for (int n = 0; n < 6; n++) { /* 0.1 and 0.5 cells^2 of diffusion a step, and a cylinder without weight */
+        const int transfer = n % 2 ? SELKIE_TRANSFER_APIC : SELKIE_TRANSFER_FLIP;
+        const double excess = n < 4 ? 200.0 : 0.0, diffusion = n < 2 ? 0.1 : n < 4 ? 0.5 : 2.0;
         test_scene t;
         tank(&t, 2, width, 0.9, 1, h);
         for (int side = 0; side < 4; side++)
             t.scene.domain.walls[side] = SELKIE_WALL_NO_SLIP;
         t.scene.transfer = (selkie_transfer)transfer;
         t.scene.viscosity = nu;
-        t.scene.time.step = 0.1 * h * h / nu;
+        t.scene.time.step = diffusion * h * h / nu;
         add_liquid(&t, box_shape(0, 0, 0, width, 0.85, 1));
         add_body(&t, sphere_shape(0.5 * width, 0.5, 0, a), 1000.0 + excess)->surface = SELKIE_WALL_NO_SLIP;
         selkie_world *world = make_world(&t);
         while (selkie_world_time(world) < 0.4)
             step_world(world);
         const double speed = -body_of(world, 0).velocity[1], exact = channel_speed(a, width, nu, excess);
-        note("cylinder in a channel", "speed / exact", speed / exact);
-        at_most("cylinder in a channel", "speed / exact - 1", fabs(speed / exact - 1.0), 0.13);
+        if (n < 4) {
+            note("cylinder in a channel", "speed / exact", speed / exact);
+            at_most("cylinder in a channel", "speed / exact - 1", fabs(speed / exact - 1.0), 0.13);
+        } else {
+            at_most("cylinder without weight", "speed / sqrt(g H)", fabs(speed) / sqrt(GRAVITY * 0.85), 0.01);
+        }
         selkie_world_destroy(world);
     }
 }
@@ -47,7 +53,7 @@ static void cylinder_sinks(void **state)
 /* A box is thrown and spun in a drop of honey: both keep their momentum together, and a light box comes to rest in the
  * liquid without a swing, however thick the liquid. Masses of faces are the liquid's shares in the solve and sums over
  * particles in the transfers. The two differ beside a body, so a part of what it gives away in the first step is lost:
- * 1.5 to 2.8 %, and 12 % of the momentum of a box of a hundredth of the liquid's density. */
+ * 0.4 to 2.2 %. */
 static void honey_takes_the_momentum(void **state)
 {
     (void)state;
@@ -70,7 +76,7 @@ static void honey_takes_the_momentum(void **state)
             for (int s = 0; s < 30; s++)
                 step_world(world);
             const selkie_body_state end = body_of(world, 0);
-            at_most("box in honey", "momentum lost", fabs(momentum_of(world, 0) / before - 1.0), n == 0 ? 0.15 : 0.04);
+            at_most("box in honey", "momentum lost", fabs(momentum_of(world, 0) / before - 1.0), 0.04);
             at_most("box in honey", "spin left", fabs(end.angular_velocity[2]) / 4.0, n < 2 ? 0.05 : 0.2);
             selkie_world_destroy(world);
         }

@@ -2,6 +2,7 @@
 #include "defs/materials.h"
 #include "defs/structs.h"
 #include "methods/classify.h"
+#include "methods/flip/balance.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
 
@@ -26,10 +27,28 @@ static selkie_code add_end_velocity(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* The fields of the change by the pressure that balances gravity. */
+static selkie_code add_balance(sk_step *step, selkie_error *error)
+{
+    static const sk_field_def defs[3] = {
+        {"balance_x", "m/s", 0, SK_LIFETIME_STEP, 0.0f, "change by pressure while viscosity acts"},
+        {"balance_y", "m/s", 1, SK_LIFETIME_STEP, 0.0f, "change by pressure while viscosity acts"},
+        {"balance_z", "m/s", 2, SK_LIFETIME_STEP, 0.0f, "change by pressure while viscosity acts"}};
+    for (int d = 0; d < step->dimension; d++) {
+        const int field = sk_grid_add_field(&step->grid, &defs[d], error);
+        if (field < 0)
+            return SELKIE_ERROR_MEMORY;
+        step->balance = d ? step->balance : field;
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code create(sk_step *step, selkie_error *error)
 {
     if (flip_reflects(step))
         SK_TRY(add_end_velocity(step, error));
+    if (flip_balances(step))
+        SK_TRY(add_balance(step, error));
     if (step->scene->transfer == SELKIE_TRANSFER_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
     step->solver = step->dimension == 2 ? sk_poisson_create_2d(step->memory) : sk_poisson_create_3d(step->memory);
@@ -93,6 +112,11 @@ static int holds(const sk_step *step)
     return held && step->scene->transfer == SELKIE_TRANSFER_FLIP;
 }
 
+static int balances(const sk_step *step)
+{
+    return step->balance > 0;
+}
+
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     s->pressure_iterations = step->pressure.iterations;
@@ -110,7 +134,8 @@ static double bytes_per_particle(const selkie_scene *scene)
 
 static double bytes_per_cell(const selkie_scene *scene)
 {
-    return sk_scene_reflection(scene) > 0.0 ? 3 * sizeof(float) : 0.0;
+    const double of_end = sk_scene_reflection(scene) > 0.0 ? 3 * sizeof(float) : 0.0;
+    return of_end + (flip_scene_balances(scene) ? 3 * sizeof(float) : 0.0);
 }
 
 const sk_method sk_method_flip = {
@@ -126,6 +151,8 @@ const sk_method sk_method_flip = {
             {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_flip_to_grid, sk_flip_to_grid_plain)},
             {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
+            {.name = "balance", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_flip_balance), .when = balances},
+            {.name = "release", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_flip_release), .when = balances},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
             {.name = "wall_friction", .slot = SK_SLOT_PRESSURE, .run = SK_ONE_FORM(sk_flip_friction), .when = rubs},
             {.name = "extrapolate",

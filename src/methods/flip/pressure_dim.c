@@ -46,20 +46,23 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
         return;
     }
 
-    /* The matrix. */
+    /* The matrix, unless the solver has it. */
     liquid_view view;
     float flux[SK_TILE_VALUES(1)];
     const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
-    if (step->relative_density) {
+    if (step->balanced) {
+        memset(errors, 0, sizeof *errors);
+    } else if (step->relative_density) {
         face_lightness lightness;
         load_lightness(step, block, &rows, &lightness);
         build_weighted_rows(step, block, runs, &view, &lightness);
     } else {
         build_liquid_rows(step, block, runs, &view);
     }
-    measure_density_errors(step, block, &view, errors);
+    if (!step->balanced)
+        measure_density_errors(step, block, &view, errors);
 
     /* The right side: minus the divergence. */
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -254,7 +257,7 @@ selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
 }
 
 /* The matrix, the right side, and the density errors at the start of the step. */
-static selkie_code build(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_flip_build_pressure)(sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     density_errors *errors;
@@ -264,7 +267,8 @@ static selkie_code build(sk_step *step, selkie_error *error)
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     build_block(step, b, &errors[b]);
-    report_density_errors(step, errors);
+    if (!step->balanced)
+        report_density_errors(step, errors);
     return SELKIE_OK;
 }
 
@@ -272,9 +276,11 @@ selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     if (sk_step_has_pressure(step)) {
-        SK_TRY(build(step, error));
+        step->balanced &= sk_flip_keeps_system(step);
+        SK_TRY(SK_DIM(sk_flip_build_pressure)(step, error));
         step->has_expansion = 0;
         SK_TRY(SK_DIM(sk_flip_solve_pressure)(step, error));
+        step->balanced = 0;
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         memset(&step->pressure, 0, sizeof step->pressure);

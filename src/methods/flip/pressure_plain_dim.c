@@ -39,18 +39,27 @@ static void project_block(const sk_step *step, int block)
     *flags = sk_plain_known_flags(*flags, known);
 }
 
+selkie_code SK_DIM(sk_flip_build_pressure_plain)(sk_step *step, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    density_errors *errors;
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *errors, "pressure", (void **)&errors, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int b = 1; b < grid->block_count; b++)
+        build_block(step, b, &errors[b]);
+    report_density_errors(step, errors);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_flip_pressure_plain)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     if (sk_step_has_pressure(step)) {
-        density_errors *errors;
-        SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *errors, "pressure", (void **)&errors, error));
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-        for (int b = 1; b < grid->block_count; b++)
-            build_block(step, b, &errors[b]);
-        report_density_errors(step, errors);
+        step->balanced &= sk_flip_keeps_system(step);
+        SK_TRY(SK_DIM(sk_flip_build_pressure_plain)(step, error));
         step->has_expansion = 0;
         SK_TRY(SK_DIM(sk_flip_solve_pressure)(step, error));
+        step->balanced = 0;
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         memset(&step->pressure, 0, sizeof step->pressure);

@@ -236,14 +236,46 @@ static void fill_faces(const sk_step *step, const sk_body_piece *piece)
                 }
 }
 
-/* What gravity and viscous drag change of a body's velocity before the pressure solve. */
+/* What gravity and viscous drag change of a body's velocity before the pressure solve. Where gravity is balanced before
+ * viscosity acts, the drag is not known yet. */
 static void find_change(const sk_step *step, const sk_rigid_liquid *state, int body, sk_velocity_change *change)
 {
-    sk_rigid_drag_change(step->rigid, body, change->velocity, change->angular_velocity);
+    memset(change, 0, sizeof *change);
+    if (!step->balance)
+        sk_rigid_drag_change(step->rigid, body, change->velocity, change->angular_velocity);
     memcpy(change->centre, step->rigid->states[body].position, sizeof change->centre);
     for (int d = 0; d < SELKIE_DIM; d++)
         if (state->response[body][d][d] > 0.0) /* not held */
             change->velocity[d] += sk_step_kick(step) * step->scene->gravity[d];
+}
+
+/* Motion of a body's modes: m/s, rotations at an arm of a cell. */
+static void take_modes(const sk_step *step, const double velocity[3], const double turning[3],
+                       double modes[SK_POISSON_MODES])
+{
+    for (int k = 0; k < SK_BODY_MODES; k++)
+        modes[k] = k < SELKIE_DIM ? velocity[k] : turning[SELKIE_DIM == 3 ? k % 3 : 2] * step->grid.cell_size;
+}
+
+selkie_code SK_DIM(sk_rigid_liquid_drag)(sk_step *step, selkie_error *error)
+{
+    sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
+    sk_velocity_change *drag;
+    SK_TRY(sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof *drag, "bodies", (void **)&drag, error));
+    for (int b = 0; b < step->rigid->body_count; b++) {
+        double modes[SK_POISSON_MODES];
+        drag[b] = state->changes[b];
+        sk_rigid_drag_change(step->rigid, b, drag[b].velocity, drag[b].angular_velocity);
+        take_modes(step, drag[b].velocity, drag[b].angular_velocity, modes);
+        for (int k = 0; k < SK_BODY_MODES; k++)
+            state->velocity[b][k] += modes[k];
+        for (int d = 0; d < 3; d++) {
+            state->changes[b].velocity[d] += drag[b].velocity[d];
+            state->changes[b].angular_velocity[d] += drag[b].angular_velocity[d];
+        }
+    }
+    SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, drag, step->threads);
+    return SELKIE_OK;
 }
 
 selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
@@ -256,12 +288,12 @@ selkie_code SK_DIM(sk_rigid_liquid_couple)(sk_step *step, selkie_error *error)
         const sk_rigid_state *body = &step->rigid->states[b];
         find_response(step, b, state->response[b]);
         find_change(step, state, b, change);
-        for (int k = 0; k < SK_BODY_MODES; k++) {
-            const int axis = SELKIE_DIM == 3 ? k % 3 : 2;
-            state->velocity[b][k] =
-                k < SELKIE_DIM ? body->velocity[k] + change->velocity[k]
-                               : (body->angular_velocity[axis] + change->angular_velocity[axis]) * step->grid.cell_size;
+        double velocity[3], turning[3];
+        for (int d = 0; d < 3; d++) {
+            velocity[d] = body->velocity[d] + change->velocity[d];
+            turning[d] = body->angular_velocity[d] + change->angular_velocity[d];
         }
+        take_modes(step, velocity, turning, state->velocity[b]);
     }
     SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, state->changes, step->threads);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)

@@ -45,6 +45,17 @@ static void destroy(sk_step *step)
     step->modes = NULL;
 }
 
+/* The pressure that balances gravity before viscosity acts contains the bodies too. */
+static int couples_early(const sk_step *step)
+{
+    return step->balance > 0;
+}
+
+static int couples_late(const sk_step *step)
+{
+    return !couples_early(step);
+}
+
 const sk_method sk_method_rigid_liquid = {
     .name = "rigid_liquid",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
@@ -53,7 +64,15 @@ const sk_method sk_method_rigid_liquid = {
     .destroy = destroy,
     .phases =
         {
-            {.name = "couple", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_rigid_liquid_couple)},
+            {.name = "couple",
+             .slot = SK_SLOT_FORCES,
+             .run = SK_ONE_FORM(sk_rigid_liquid_couple),
+             .when = couples_early},
+            {.name = "drag", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_rigid_liquid_drag), .when = couples_early},
+            {.name = "couple",
+             .slot = SK_SLOT_TARGET,
+             .run = SK_ONE_FORM(sk_rigid_liquid_couple),
+             .when = couples_late},
             {.name = "bodies", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_rigid_liquid_move)},
             {.name = "body_contacts", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM(sk_rigid_liquid_contact)},
         },

@@ -38,6 +38,8 @@ typedef struct sk_rigid_liquid {
 
 #define SK_RIGID_LIQUID_PHASES(dim)                                                                                    \
     selkie_code sk_rigid_liquid_couple_##dim(sk_step *step, selkie_error *error);                                      \
+    /* What drag adds where they were coupled before it was known. */                                                  \
+    selkie_code sk_rigid_liquid_drag_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_rigid_liquid_move_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_rigid_liquid_contact_##dim(sk_step *step, selkie_error *error);                                     \
     /* Coulomb's friction, once the impulses of pressure and viscosity are known; a part of move. */                   \

@@ -41,6 +41,14 @@ static int is_held(const sk_rigid *rigid, int body, int d)
     return !(inverse_mass[d] > 0.0) && !(inverse_inertia[0] + inverse_inertia[4] + inverse_inertia[8] > 0.0);
 }
 
+/* The change of the body at a face by the pressure that balances gravity, m/s. */
+static float held_at(const sk_step *step, int body, int d, const float arm[3])
+{
+    const sk_rigid_body *of = &step->rigid->bodies[body];
+    const int e = (d + 1) % 3, g = (d + 2) % 3;
+    return (float)(of->held_up[d] + of->held_turning[e] * (double)arm[g] - of->held_turning[g] * (double)arm[e]);
+}
+
 /* The velocity of the body at a face; gravity acts on it as on the liquid. */
 static float velocity_at(const sk_step *step, int body, int d, const float arm[3])
 {
@@ -61,6 +69,16 @@ static float liquid_at(const sk_step *step, const sk_viscous_fields *f, sk_plain
     for (int n = 0; n < SK_CORNERS; n++)
         sum += f->share[n][n >> d & 1 ? before : here];
     return sum / SK_CORNERS / (step->relative_density ? lightness_at(step, cell, d) : 1.0f);
+}
+
+/* Pressure does not act on liquid at closed faces: it is held up with the body. */
+static void hold_liquid(const sk_step *step, sk_plain_cell cell, const sk_viscous_body_face *face)
+{
+    if (!step->balanced || open_fraction_at(step, cell, face->axis) > 0.0f)
+        return;
+    const float held = held_at(step, face->body, face->axis, face->arm);
+    step->grid.fields[SK_FIELD_VELOCITY_X + face->axis][face->place] += held;
+    step->grid.fields[step->balance + face->axis][face->place] = held;
 }
 
 /* Lists the faces of a piece that lie in the body for the most part, and closes them. `owner` names the body of each
@@ -94,7 +112,9 @@ static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_bod
                                                      h;
                         face->arm[e] = (float)(x[e] - centre[e]);
                     }
-                    face->velocity = velocity_at(step, piece->body, d, face->arm);
+                    face->velocity =
+                        velocity_at(step, piece->body, d, face->arm) + held_at(step, piece->body, d, face->arm);
+                    hold_liquid(step, cell, face);
                     face->before = grid->fields[SK_FIELD_VELOCITY_X + d][here];
                     face->liquid = face->before == face->before ? liquid_at(step, f, cell, d) : 0.0f;
                 }
