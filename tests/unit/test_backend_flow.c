@@ -197,6 +197,8 @@ static void test_viscosity(void **state)
             dam(&c, dimension, (flow_solids)solids);
             c.scene.viscosity = 0.5;
             backend_check_scene(&c.scene, 4, "viscosity", &bounds);
+            if (solids != NO_SOLIDS) /* one of them is no-slip */
+                backend_check_scene(&c.scene, 4, "balance", &bounds);
         }
 }
 
