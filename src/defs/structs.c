@@ -347,11 +347,14 @@ selkie_volume selkie_scene_volume(const selkie_scene *scene)
     return bilateral_grid ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
 }
 
+/* To within 1e-6 of the size: a sum of origin and size may round either way. */
 static int box_covers_domain(const selkie_shape *shape, const selkie_domain_def *domain)
 {
+    const double slack = 1e-3 * domain->cell_size;
     int covers = shape->kind == SELKIE_SHAPE_BOX;
     for (int d = 0; d < domain->dimension; d++)
-        covers &= shape->min[d] <= domain->origin[d] && shape->max[d] >= domain->origin[d] + domain->size[d];
+        covers &=
+            shape->min[d] <= domain->origin[d] + slack && shape->max[d] >= domain->origin[d] + domain->size[d] - slack;
     return covers;
 }
 

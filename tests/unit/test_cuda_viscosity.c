@@ -12,6 +12,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
+#include "methods/flip/balance.h"
 
 /* A column at a wall, and a drop that flies and turns: nothing holds it. */
 typedef struct viscous_case {
@@ -70,7 +71,10 @@ static void compare_viscous_steps(const viscous_case *of)
                       cuda->step.pressure.iterations);
         assert_true(plain->step.viscous_iterations > 0);
         assert_true(abs(plain->step.viscous_iterations - cuda->step.viscous_iterations) <= 1);
-        assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
+        /* Where viscosity sees liquid in balance, the CPU starts from the solution of the first solve, the GPU from 0.
+         */
+        if (!flip_balances(&plain->step))
+            assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
         assert_true(apart < 2e-3 * s.scene.domain.cell_size);
     }
     assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,

@@ -32,7 +32,8 @@ typedef struct rubbed_face {
     sk_plain_cell cell;
     int32_t body, axis;
     int32_t next, next_of_body;  /* further records of this face, and of this body; -1 = none */
-    float mass, most;            /* of its liquid; impulse of friction */
+    float all, mass;             /* of its liquid, and the part of it that this body may stop */
+    float most;                  /* impulse of friction */
     float area[3];               /* sum over the cells that push, along the normal into the liquid */
     double modes[6];             /* velocity of the body's modes across the face, rotations in rad/s */
     double along[SELKIE_DIM][6]; /* and along the surface, each component */
@@ -78,7 +79,7 @@ static rubbed_face *record_of(const sk_step *step, rubbed_faces *faces, sk_plain
                           .next = faces->first[d][place] - 1,
                           .next_of_body = faces->of_body[body] - 1};
     faces->first[d][place] = faces->of_body[body] = (int32_t)faces->count;
-    face->mass = mass_at(step, cell, d);
+    face->all = mass_at(step, cell, d);
     return face;
 }
 
@@ -101,6 +102,8 @@ static face_column column_at(const sk_step *step, sk_plain_cell cell, int d, con
     while (column.count < MOST_FACES && column.sum < full_mass) {
         column.cells[column.count] = cell;
         column.mass[column.count] = mass_at(step, cell, d);
+        if (column.sum > 0.0f && column.mass[column.count] == 0.0f)
+            break; /* what lies behind a closed or empty face is another layer */
         column.sum += column.mass[column.count++];
         cell = sk_plain_next(&step->grid, cell, along, out);
     }
@@ -180,6 +183,18 @@ static void find_modes(const sk_step *step, rubbed_face *face)
     }
 }
 
+/* Bodies share the liquid of a face: together they stop all of it, not each of them. */
+static void share_masses(const rubbed_faces *faces)
+{
+    for (size_t n = 0; n < faces->count; n++) {
+        rubbed_face *face = &faces->list[n];
+        int count = 0;
+        for (int32_t m = faces->first[face->axis][sk_plain_index(face->cell)] - 1; m >= 0; m = faces->list[m].next)
+            count++;
+        face->mass = face->all / (float)count;
+    }
+}
+
 /* Lists the faces that rub, from the cells that push. */
 static selkie_code list_faces(sk_step *step, const sk_poisson_modes *modes, rubbed_faces *faces, selkie_error *error)
 {
@@ -198,6 +213,7 @@ static selkie_code list_faces(sk_step *step, const sk_poisson_modes *modes, rubb
     }
     for (size_t n = 0; n < modes->entry_count; n++)
         add_cell(step, faces, &modes->entries[n]);
+    share_masses(faces);
     for (size_t n = 0; n < faces->count; n++)
         find_modes(step, &faces->list[n]);
     return SELKIE_OK;
@@ -338,7 +354,7 @@ static void rub(sk_step *step, const rubbed_faces *faces, int field, double part
             const size_t place = sk_plain_index(face->cell);
             double grip;
             const double slip = slip_at(face, part, now, &grip), impulse = grip * slip;
-            const float change = (float)(-impulse / (double)face->mass);
+            const float change = (float)(-impulse / (double)face->all);
             step->grid.fields[field + face->axis][place] += change;
             if (!counts)
                 continue;
