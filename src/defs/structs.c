@@ -350,11 +350,11 @@ selkie_volume selkie_scene_volume(const selkie_scene *scene)
 /* To within 1e-6 of the size: a sum of origin and size may round either way. */
 static int box_covers_domain(const selkie_shape *shape, const selkie_domain_def *domain)
 {
-    const double slack = 1e-3 * domain->cell_size;
     int covers = shape->kind == SELKIE_SHAPE_BOX;
-    for (int d = 0; d < domain->dimension; d++)
-        covers &=
-            shape->min[d] <= domain->origin[d] + slack && shape->max[d] >= domain->origin[d] + domain->size[d] - slack;
+    for (int d = 0; d < domain->dimension; d++) {
+        const double low = domain->origin[d], size = domain->size[d], slack = 1e-6 * size;
+        covers &= shape->min[d] <= low + slack && shape->max[d] >= low + size - slack;
+    }
     return covers;
 }
 
