@@ -130,14 +130,21 @@ static selkie_code check_header(const selkie_world *world, const sk_state_header
     return SELKIE_OK;
 }
 
+/* Sums and differences of two such counts fit an int64_t. */
+static int is_count(int64_t count)
+{
+    return count >= 0 && count <= INT64_MAX / 4;
+}
+
 /* Numbers that no run writes. */
 static selkie_code check_sense(const selkie_world *world, const sk_state_header *header, const char *file,
                                selkie_error *error)
 {
     if (header->particle_count < 0 || header->particle_count > (int64_t)UINT32_MAX / 2 ||
         !(header->time >= 0.0 && header->time < 1e30) || !(header->last_dt >= 0.0 && header->last_dt < 1e30) ||
-        !(header->max_speed >= 0.0 && header->max_speed < 1e30) || header->step_count < 0 ||
-        header->step_count > INT64_MAX / 2 || header->frame < 0 || header->frame > INT64_MAX / 2)
+        !(header->max_speed >= 0.0 && header->max_speed < 1e30) || !is_count(header->step_count) ||
+        !is_count(header->frame) || !is_count(header->emitted) || !is_count(header->drained) ||
+        !is_count(header->start_occupied_cells) || !is_count(header->start_particles))
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
                        (long long)header->particle_count, header->time);
 

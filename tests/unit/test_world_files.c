@@ -135,7 +135,7 @@ static void damaged_checkpoints_change_nothing(void **state)
 }
 
 /* Makes one part of a header senseless; there are `senseless_parts` of them. */
-enum { senseless_parts = 18 };
+enum { senseless_parts = 22 };
 
 static void spoil(sk_state_header *bad, int part)
 {
@@ -190,6 +190,18 @@ static void spoil(sk_state_header *bad, int part)
         break;
     case 16:
         bad->particle_count = INT64_MAX;
+        break;
+    case 17:
+        bad->emitted = INT64_MAX / 2;
+        break;
+    case 18:
+        bad->drained = INT64_MIN;
+        break;
+    case 19:
+        bad->start_occupied_cells = -1;
+        break;
+    case 20:
+        bad->start_particles = INT64_MAX;
         break;
     default:
         bad->particle_count = -1;
