@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strided.h"
 #include "io/atomic_file.h"
 #include "io/number.h"
 
@@ -140,6 +141,10 @@ static void fill_vectors(const table *from, const column *source, int64_t first,
 {
     const char *data = source->data + (size_t)first * source->stride;
     size_t stored_bytes = (size_t)source->stored * sizeof(float);
+    if (!from->turned && source->stored == 3) {
+        sk_copy_strided(out, out_stride, data, source->stride, stored_bytes, count);
+        return;
+    }
     for (int64_t i = 0; i < count; i++, data += source->stride, out += out_stride) {
         float vector[3] = {0, 0, 0};
         memcpy(vector, data, stored_bytes);
@@ -177,9 +182,8 @@ static void fill_column(const table *from, const column *source, int64_t first, 
     } else if (source->turns) {
         fill_vectors(from, source, first, count, out, out_stride);
     } else {
-        const char *data = source->data + (size_t)first * source->stride;
-        for (int64_t i = 0; i < count; i++, data += source->stride)
-            memcpy(out + (size_t)i * out_stride, data, 4 * (size_t)source->components);
+        sk_copy_strided(out, out_stride, source->data + (size_t)first * source->stride, source->stride,
+                        4 * (size_t)source->components, count);
     }
 }
 

@@ -1,17 +1,21 @@
+#define _GNU_SOURCE /* gettid */
 #include "io/writer.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/strided.h"
 #include "base/threads.h"
 #include "io/output.h"
 #include "io/particles_file.h"
 #include "world/world_internal.h"
 
-enum { waiting_frames = 2 };
+enum { waiting_frames = 2, copied_together = 4096, writer_priority = 10 };
 
 /* A frame with copies of the world's arrays. */
 typedef struct pending {
@@ -59,8 +63,11 @@ static void *copy_array(pending *p, const void *data, size_t stride, size_t byte
         return NULL;
     p->arrays[p->array_count++] = copy;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < count; i++)
-        memcpy(copy + (size_t)i * bytes, (const char *)data + (size_t)i * stride, bytes);
+    for (int64_t first = 0; first < count; first += copied_together) {
+        const int64_t items = count - first < copied_together ? count - first : copied_together;
+        sk_copy_strided(copy + (size_t)first * bytes, bytes, (const char *)data + (size_t)first * stride, stride, bytes,
+                        items);
+    }
     return copy;
 }
 
@@ -152,8 +159,11 @@ static selkie_code write_frame(pending *p, int threads, selkie_error *error)
 static void *run_writer(void *context)
 {
     sk_writer *w = context;
-    /* The simulation has the cores; one of them now and then is enough here. */
+    /* The simulation has the cores; one of them now and then is enough here. A loop of the simulation waits for the
+     * slowest of its threads, so this one must not take a core from it: it writes in the pauses. A system that refuses
+     * writes a little slower. */
     sk_threads_begin(1);
+    (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), writer_priority);
     pthread_mutex_lock(&w->lock);
     for (;;) {
         while (!w->count && !w->ends)
