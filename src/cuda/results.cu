@@ -5,6 +5,7 @@ extern "C" {
 #include "base/block_table.h"
 #include "cuda/phases.h"
 #include "grid/solids.h"
+#include "methods/flip/flip.h"
 }
 
 static void take_results(sk_step *step)
@@ -82,7 +83,6 @@ static void report_errors(sk_step *step)
 static selkie_code report_pressure(sk_step *step, selkie_error *error)
 {
     const sk_cuda_results *results = step->cuda->results;
-    const selkie_pressure_def *def = &step->scene->pressure;
     memset(&step->pressure, 0, sizeof step->pressure);
     if (!sk_step_has_pressure(step) || step->scene->discretization != SELKIE_DISCRETIZATION_GRID)
         return SELKIE_OK;
@@ -94,17 +94,10 @@ static selkie_code report_pressure(sk_step *step, selkie_error *error)
     report_errors(step);
     sk_cuda_remember_solve(step->cuda, SK_CUDA_PRESSURE, results->pressure.iterations, results->pressure.twice);
     step->pressure.iterations = results->pressure.iterations;
-    step->pressure.converged = results->pressure.converged;
+    step->pressure.converged = results->pressure.converged && !results->pressure.broken;
     step->pressure.residual = results->pressure.residual;
     step->pressure.unknowns = results->pressure.unknowns;
-    if (results->pressure.broken || !results->pressure.converged)
-        return sk_fail(
-            error, SELKIE_ERROR_DIVERGED,
-            "step %lld at %g s: the pressure solve stopped at a residual of %.3g after %d iterations (asked: "
-            "pressure.tolerance %g, pressure.max_iterations %d); raise one of the two",
-            (long long)step->step_count + 1, step->time, step->pressure.residual, step->pressure.iterations,
-            def->tolerance, def->max_iterations);
-    return SELKIE_OK;
+    return sk_flip_judge_pressure(step, error);
 }
 
 selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)

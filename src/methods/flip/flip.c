@@ -6,6 +6,18 @@
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
 
+selkie_code sk_flip_judge_pressure(const sk_step *step, selkie_error *error)
+{
+    const selkie_pressure_def *def = &step->scene->pressure;
+    if (step->pressure.converged)
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                   "step %lld at %g s: the pressure solve stopped at a residual of %.3g after %d iterations (asked: "
+                   "pressure.tolerance %g, pressure.max_iterations %d); raise one of the two",
+                   (long long)step->step_count + 1, step->time, step->pressure.residual, step->pressure.iterations,
+                   def->tolerance, def->max_iterations);
+}
+
 static int takes_part(const selkie_scene *scene)
 {
     return scene->discretization == SELKIE_DISCRETIZATION_GRID;

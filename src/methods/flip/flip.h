@@ -31,4 +31,7 @@ extern const sk_method sk_method_flip;
 SK_FLIP_PHASES(2d)
 SK_FLIP_PHASES(3d)
 
+/* After a pressure solve, of any backend: the error of one that has not converged. */
+selkie_code sk_flip_judge_pressure(const sk_step *step, selkie_error *error);
+
 #endif

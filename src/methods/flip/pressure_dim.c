@@ -246,14 +246,7 @@ selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
     SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, largest_face(step), step->modes, &step->pressure,
                                error));
     step->pressure.residual /= unit;
-    if (!step->pressure.converged)
-        return sk_fail(
-            error, SELKIE_ERROR_DIVERGED,
-            "step %lld at %g s: the pressure solve stopped at a residual of %.3g after %d iterations (asked: "
-            "pressure.tolerance %g, pressure.max_iterations %d); raise one of the two",
-            (long long)step->step_count + 1, step->time, step->pressure.residual, step->pressure.iterations,
-            def->tolerance, def->max_iterations);
-    return SELKIE_OK;
+    return sk_flip_judge_pressure(step, error);
 }
 
 /* The matrix, the right side, and the density errors at the start of the step. */
