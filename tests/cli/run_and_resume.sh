@@ -71,6 +71,9 @@ check "the same bits as the whole run" same_run whole bare
 check "half of it" "$selkie" run dam.json --out longer --quiet --end 0.25
 check "the rest" "$selkie" run --resume --out longer --quiet --frames 10
 check "the same bits as the whole run" same_run whole longer
+cp -r longer short && rm short/stats.csv
+"$selkie" run --resume --out short --quiet --end 0.55 2>error.txt && grep -q "short/stats.csv is missing" error.txt &&
+    good "a table that is gone is named" || bad "a table that is gone: $(cat error.txt)"
 "$selkie" run --resume --out longer >output.txt 2>&1 && grep -q "already reached its end" output.txt &&
     good "a finished run is not run again" || bad "a finished run: $(cat output.txt)"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "io/folder.h"
 
 enum { most_columns = 128 };
 
@@ -25,6 +26,9 @@ static selkie_code open_table(const opening *of, const char *name, int column_co
     char *path = run_folder_path(of->folder, "%s", name);
     if (!path)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "out of memory");
+    if (of->continued && !sk_file_exists(path))
+        fprintf(stderr, "selkie: warning: %s is missing: it is started again, without the rows up to step %lld\n", path,
+                (long long)selkie_world_step_count(of->world));
     const selkie_code code =
         of->continued ? sk_table_resume(path, column_count, columns, selkie_world_step_count(of->world), table, error)
                       : sk_table_create(path, column_count, columns, table, error);
