@@ -197,8 +197,10 @@ static __global__ void find_intruders(const sk_step *step, sk_cuda_data *data)
         if (first == last || !step->solids.block_slot[cell.slot] ||
             (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_SOLID)
             continue;
-        idp_push_cell(step, step->particles.records + first, last - first, sk_plain_index(cell));
-        atomicAdd((unsigned long long *)&data->results.intruders, (unsigned long long)(last - first));
+        const int64_t pushed =
+            idp_push_cell(step, step->particles.records + first, last - first, sk_plain_index(cell));
+        if (pushed)
+            atomicAdd((unsigned long long *)&data->results.intruders, (unsigned long long)pushed);
     }
 }
 

@@ -41,8 +41,8 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
             continue;
-        idp_push_cell(step, all + start[c], start[c + 1] - start[c], (size_t)block * SK_BLOCK_CELLS + (size_t)c);
-        found += start[c + 1] - start[c];
+        found +=
+            idp_push_cell(step, all + start[c], start[c + 1] - start[c], (size_t)block * SK_BLOCK_CELLS + (size_t)c);
     }
     return found;
 }

@@ -133,16 +133,21 @@ SK_KERNEL int64_t idp_spread_cell(const sk_step *step, sk_particle *records, con
 
 /* Particles of a closed cell take the velocity of the solid, and are flagged. The displacement of the cell, in cells,
  * into CHANGE_*: that of its deepest particle to the surface, at most 0.5 (Eq. 13). `cell` is the cell's place in the
- * fields. */
-SK_KERNEL void idp_push_cell(const sk_step *step, sk_particle *records, int64_t count, size_t cell)
+ * fields. The cells of a running source are closed too, but full of liquid: its particles move as the source says.
+ * Returns the number of particles that are pushed. */
+SK_KERNEL int64_t idp_push_cell(const sk_step *step, sk_particle *records, int64_t count, size_t cell)
 {
     const sk_grid *grid = &step->grid;
     double deepest = INFINITY, push[3] = {0.0, 0.0, 0.0};
+    int64_t pushed = 0;
     for (int64_t p = 0; p < count; p++) {
         sk_particle *particle = &records[p];
         double x[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], velocity[3];
         int obstacle;
         const double distance = SK_IDP_DISTANCE(&step->solids, x, normal, &obstacle);
+        if (particle->flags & SK_PARTICLE_DRIVEN && distance >= 0.0)
+            continue;
+        pushed++;
         particle->flags |= SK_PARTICLE_INSIDE;
         SK_IDP_VELOCITY(&step->solids, obstacle, x, velocity);
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -159,6 +164,7 @@ SK_KERNEL void idp_push_cell(const sk_step *step, sk_particle *records, int64_t 
     }
     for (int d = 0; d < SELKIE_DIM; d++)
         grid->fields[SK_FIELD_CHANGE_X + d][cell] = (float)push[d];
+    return pushed;
 }
 
 #endif
