@@ -447,15 +447,14 @@ static __host__ __device__ __noinline__ void normal_of_thin(const sk_solids *sol
     nearest_normal(solids, grid, place, d, normal);
 }
 
-/* Velocities behind solids other than free-slip walls of the domain: into scratch, then back. The velocity that the
- * particles take carries its change along. */
+/* Velocities behind solids other than free-slip walls of the domain: into scratch, then back. */
 template <bool THIN>
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     constrain(const sk_step *step, sk_cuda_data *data, int of_end, int back)
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
-    const int first = of_end ? step->end_velocity : (int)SK_FIELD_VELOCITY_X, with_change = first == step->end_velocity;
+    const int first = of_end ? step->end_velocity : (int)SK_FIELD_VELOCITY_X;
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const int slot = step->solids.block_slot[block];
@@ -466,13 +465,10 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         const size_t at = sk_plain_index(cell);
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *field = grid->fields[first + d], *scratch = data->scratch[d];
-            if (!back) {
-                scratch[at] = constrained_velocity(step, first, cell, d, THIN ? normal_of_thin : nullptr);
-                continue;
-            }
-            if (with_change)
-                grid->fields[SK_FIELD_CHANGE_X + d][at] += scratch[at] - field[at];
-            field[at] = scratch[at];
+            if (back)
+                field[at] = scratch[at];
+            else
+                scratch[at] = constrain_face(step, first, cell, d, THIN ? normal_of_thin : nullptr);
         }
     }
 }

@@ -197,8 +197,7 @@ static __global__ void find_intruders(const sk_step *step, sk_cuda_data *data)
         if (first == last || !step->solids.block_slot[cell.slot] ||
             (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_SOLID)
             continue;
-        const int64_t pushed =
-            idp_push_cell(step, step->particles.records + first, last - first, sk_plain_index(cell));
+        const int64_t pushed = idp_push_cell(step, step->particles.records + first, last - first, sk_plain_index(cell));
         if (pushed)
             atomicAdd((unsigned long long *)&data->results.intruders, (unsigned long long)pushed);
     }

@@ -45,6 +45,19 @@ SK_KERNEL float sk_slip_velocity(int d, float velocity, const float relative[3],
     return velocity - through * normal[d];
 }
 
+/* FLIP's change (m/s) at a face behind a solid whose velocity was extrapolated and then constrained to the surface.
+ * Along the surface the change is that of the liquid, which was extrapolated too. Across it the particles take the
+ * difference from their own velocity, `before`. The change of the liquid would drive them again and again, since the
+ * velocity that they carry at the wall does not enter it: in a jet that meets a plate it grew to six times that of the
+ * jet. `across` is the share of the normal along the axis of the face, 0 to 1. */
+SK_KERNEL float sk_constrained_change(float change, float extrapolated, float constrained, float before, float across)
+{
+    const float along = change + (constrained - extrapolated);
+    if (before != before || across == 0.0f)
+        return along;
+    return along != along ? constrained - before : along + across * ((constrained - before) - along);
+}
+
 /* Velocity behind a surface with a slip length, from that of free slip and the solid's. Liquid that slips has a linear
  * profile with the wall's velocity at the slip length b behind the surface: half a cell behind, (b - h/2) / (b + h/2) =
  * 1 - 2 grip of the velocity half a cell before. Liquid that sticks has the solid's there. */

@@ -101,6 +101,8 @@ typedef struct sk_step {
     const float *surface_pressure; /* m2/s2  sph: of surface tension over the density, of each particle; NULL = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
                        */
+    int before_walls; /* FLIP: first of the three fields of the particles' velocity on the faces of blocks with
+                       * obstacles, before forces and pressure (m/s); 0 = none */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
     int64_t exchanged;        /* emitted - drained when the volume was measured */

@@ -85,8 +85,10 @@ static unsigned constrained_faces(const sk_step *step, int block, int c, int d, 
 }
 
 /* The velocity at a closed face with free slip: it loses its part normal to the surface, relative to the solid, and
- * what a slip length holds. `own` is the solid's velocity across the face, 0 if the solid is at rest. */
-static float slip_at_face(const sk_step *step, const solid_view *view, int block, int c, int d, float u, float own)
+ * what a slip length holds. `own` is the solid's velocity across the face, 0 if the solid is at rest. `across` is the
+ * share of the normal along the axis. */
+static float slip_at_face(const sk_step *step, const solid_view *view, int block, int c, int d, float u, float own,
+                          float *across)
 {
     const sk_solids *solids = &step->solids;
     const size_t slot = (size_t)solids->block_slot[block], here = slot * SK_BLOCK_CELLS + (size_t)c;
@@ -99,11 +101,13 @@ static float slip_at_face(const sk_step *step, const solid_view *view, int block
         const float wall = slot >= solids->static_count ? solids->velocity[e][here] : 0.0f;
         through += normal[e] * (velocity_at_face(view, d, e, node_of(c)) - wall);
     }
+    *across = normal[d] * normal[d];
     const float slipping = u - through * normal[d], grip = solids->grip ? solids->grip[here] : 0.0f;
     return grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
 }
 
-/* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. */
+/* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. The
+ * velocity that the particles take carries its change along. */
 static void constrain_block(const sk_step *step, int first, int block, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
@@ -113,39 +117,40 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
 
     solid_view view;
     int loaded = 0;
+    const int with_change = first == step->end_velocity;
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *velocity = grid->fields[first + d] + base, *fraction = solids->fraction[d] + solid;
-        float *to = result[d] + base;
+        const float *before = step->before_walls ? grid->fields[step->before_walls + d] + base : NULL;
+        float *to = result[d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         memcpy(to, velocity, SK_BLOCK_CELLS * sizeof *to);
         for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8) {
             unsigned left = constrained_faces(step, block, begin, d, velocity, fraction);
             for (; left; left &= left - 1) {
                 const int c = begin + __builtin_ctz(left);
                 const float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
-                /* No-slip: the face takes the velocity of the solid. */
-                to[c] = own;
-                if (solids->no_slip[solid + (size_t)c])
-                    continue;
-
+                const int slips = !solids->no_slip[solid + (size_t)c];
+                float across = 0.0f;
                 /* Slip needs distance and velocity with a halo of one cell. */
-                if (!loaded) {
+                if (slips && !loaded) {
                     sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
                     for (int e = 0; e < SELKIE_DIM; e++)
                         sk_tile_load(grid, grid->fields[first + e], block, 1, view.velocity[e]);
                     loaded = 1;
                 }
-                to[c] = slip_at_face(step, &view, block, c, d, velocity[c], own);
+                /* No-slip: the face takes the velocity of the solid. */
+                to[c] = slips ? slip_at_face(step, &view, block, c, d, velocity[c], own, &across) : own;
+                if (with_change)
+                    change[c] = sk_constrained_change(change[c], velocity[c], to[c], before ? before[c] : to[c],
+                                                      before ? across : 0.0f);
             }
         }
     }
 }
 
-/* Constrains a velocity, the fields from `first` on, in some blocks. The velocity that the particles take carries its
- * change along. */
+/* Constrains a velocity, the fields from `first` on, in some blocks. */
 static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
-    const int with_change = first == step->end_velocity;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < count; w++)
         constrain_block(step, first, blocks[w], result);
@@ -153,12 +158,7 @@ static void constrain(const sk_step *step, int first, const int32_t *blocks, int
     for (int w = 0; w < count; w++)
         for (int d = 0; d < SELKIE_DIM; d++) {
             const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
-            float *velocity = grid->fields[first + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-                if (with_change)
-                    change[c] += result[d][base + (size_t)c] - velocity[c];
-                velocity[c] = result[d][base + (size_t)c];
-            }
+            memcpy(grid->fields[first + d] + base, result[d] + base, SK_BLOCK_CELLS * sizeof *result[d]);
         }
 }
 

@@ -14,26 +14,20 @@
 
 enum { LAYERS = 2 };
 
-/* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. The velocity
- * that the particles take carries its change along. */
+/* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. */
 static void constrain(sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
-    const int with_change = first == step->end_velocity;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d][sk_plain_index(cell)] = constrained_velocity(step, first, cell, d, SK_DIM(sk_barriers_normal));
+        result[d][sk_plain_index(cell)] = constrain_face(step, first, cell, d, SK_DIM(sk_barriers_normal));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t at = sk_plain_index(cell);
-        if (with_change)
-            grid->fields[SK_FIELD_CHANGE_X + d][at] += result[d][at] - grid->fields[first + d][at];
-        grid->fields[first + d][at] = result[d][at];
-    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        grid->fields[first + d][sk_plain_index(cell)] = result[d][sk_plain_index(cell)];
 }
 
 selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error)

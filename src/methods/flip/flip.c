@@ -23,6 +23,24 @@ static int takes_part(const selkie_scene *scene)
     return scene->discretization == SELKIE_DISCRETIZATION_GRID;
 }
 
+/* Does FLIP meet obstacles, now or after a change of the scene? */
+static int follows_walls(const selkie_scene *scene)
+{
+    return scene->transfer == SELKIE_TRANSFER_FLIP && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_BILATERAL;
+}
+
+/* Adds the fields of a vector on faces. `first` becomes the first of them. */
+static selkie_code add_fields(sk_step *step, const sk_field_def defs[3], int *first, selkie_error *error)
+{
+    for (int d = 0; d < step->dimension; d++) {
+        const int field = sk_grid_add_field(&step->grid, &defs[d], error);
+        if (field < 0)
+            return SELKIE_ERROR_MEMORY;
+        *first = d ? *first : field;
+    }
+    return SELKIE_OK;
+}
+
 /* The fields of the velocity at the end of a reflected step. */
 static selkie_code add_end_velocity(sk_step *step, selkie_error *error)
 {
@@ -30,13 +48,7 @@ static selkie_code add_end_velocity(sk_step *step, selkie_error *error)
         {"end_velocity_x", "m/s", 0, SK_LIFETIME_STEP, __builtin_nanf(""), "velocity at the end of a reflected step"},
         {"end_velocity_y", "m/s", 1, SK_LIFETIME_STEP, __builtin_nanf(""), "velocity at the end of a reflected step"},
         {"end_velocity_z", "m/s", 2, SK_LIFETIME_STEP, __builtin_nanf(""), "velocity at the end of a reflected step"}};
-    for (int d = 0; d < step->dimension; d++) {
-        const int field = sk_grid_add_field(&step->grid, &defs[d], error);
-        if (field < 0)
-            return SELKIE_ERROR_MEMORY; /* there is room for the three fields */
-        step->end_velocity = d ? step->end_velocity : field;
-    }
-    return SELKIE_OK;
+    return add_fields(step, defs, &step->end_velocity, error);
 }
 
 /* The fields of the change by the pressure that balances gravity. */
@@ -46,17 +58,25 @@ static selkie_code add_balance(sk_step *step, selkie_error *error)
         {"balance_x", "m/s", 0, SK_LIFETIME_STEP, 0.0f, "change by pressure while viscosity acts"},
         {"balance_y", "m/s", 1, SK_LIFETIME_STEP, 0.0f, "change by pressure while viscosity acts"},
         {"balance_z", "m/s", 2, SK_LIFETIME_STEP, 0.0f, "change by pressure while viscosity acts"}};
-    for (int d = 0; d < step->dimension; d++) {
-        const int field = sk_grid_add_field(&step->grid, &defs[d], error);
-        if (field < 0)
-            return SELKIE_ERROR_MEMORY;
-        step->balance = d ? step->balance : field;
-    }
-    return SELKIE_OK;
+    return add_fields(step, defs, &step->balance, error);
+}
+
+/* The fields of the particles' velocity beside obstacles. Unilateral incompressibility closes its faces otherwise. */
+static selkie_code add_before_walls(sk_step *step, selkie_error *error)
+{
+    static const sk_field_def defs[3] = {{"before_walls_x", "m/s", 0, SK_LIFETIME_STEP, __builtin_nanf(""),
+                                          "velocity of the particles beside obstacles"},
+                                         {"before_walls_y", "m/s", 1, SK_LIFETIME_STEP, __builtin_nanf(""),
+                                          "velocity of the particles beside obstacles"},
+                                         {"before_walls_z", "m/s", 2, SK_LIFETIME_STEP, __builtin_nanf(""),
+                                          "velocity of the particles beside obstacles"}};
+    return add_fields(step, defs, &step->before_walls, error);
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
 {
+    if (follows_walls(step->scene))
+        SK_TRY(add_before_walls(step, error));
     if (flip_reflects(step))
         SK_TRY(add_end_velocity(step, error));
     if (flip_balances(step))
@@ -147,7 +167,8 @@ static double bytes_per_particle(const selkie_scene *scene)
 static double bytes_per_cell(const selkie_scene *scene)
 {
     const double of_end = sk_scene_reflection(scene) > 0.0 ? 3 * sizeof(float) : 0.0;
-    return of_end + (flip_scene_balances(scene) ? 3 * sizeof(float) : 0.0);
+    return of_end + (flip_scene_balances(scene) ? 3 * sizeof(float) : 0.0) +
+           (follows_walls(scene) ? 3 * sizeof(float) : 0.0);
 }
 
 const sk_method sk_method_flip = {

@@ -135,6 +135,8 @@ static int finish_faces(const sk_step *step, int block, int d)
     float *change = grid->fields[SK_FIELD_CHANGE_X + d] + base, *end = grid->fields[step->end_velocity + d] + base;
     const float gain = flip_gravity_gain(step, d), rho = (float)step->reflection, most = flip_most_reflected(step);
     int known = 0;
+    if (step->before_walls && !step->solids.plain[step->solids.block_slot[block]])
+        memcpy(grid->fields[step->before_walls + d] + base, change, SK_BLOCK_CELLS * sizeof *change);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         change[c] = sk_net_change(velocity[c], change[c], gain);
         known += velocity[c] == velocity[c];

@@ -67,6 +67,8 @@ SK_KERNEL int sk_plain_project_face(const sk_step *step, sk_plain_cell cell, int
 
     /* Change of the velocity, for FLIP, and its reflection. */
     const int known = *velocity == *velocity;
+    if (step->before_walls && !step->solids.plain[step->solids.block_slot[cell.slot]])
+        grid->fields[step->before_walls + d][here] = *change;
     *change = sk_net_change(*velocity, *change, flip_gravity_gain(step, d));
     if (flip_has_end(step)) {
         /* Closed walls of the domain do not reflect. */
