@@ -345,6 +345,12 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
     return distance_of_solids(solids, x, normal, obstacle);
 }
 
+double sk_solids_distance_among(const sk_solids *solids, const int32_t *among, int count, const double x[3],
+                                double normal[3], int *obstacle)
+{
+    return distance_of_some(solids, among, count, x, normal, obstacle);
+}
+
 void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3])
 {
     velocity_of_solids(solids, obstacle, x, velocity);

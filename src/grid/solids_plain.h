@@ -22,7 +22,9 @@ SK_KERNEL double distance_of_obstacle(const sk_obstacle *obstacle, const double 
     return distance;
 }
 
-SK_KERNEL double distance_of_solids(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)
+/* Of the walls and `count` obstacles: those that `among` lists in ascending order; NULL = the first ones. */
+SK_KERNEL double distance_of_some(const sk_solids *solids, const int32_t *among, int count, const double x[3],
+                                  double normal[3], int *obstacle)
 {
     double nearest = INFINITY;
     *obstacle = -1;
@@ -42,7 +44,8 @@ SK_KERNEL double distance_of_solids(const sk_solids *solids, const double x[3], 
     }
 
     /* Obstacles whose bounds are within two cells. */
-    for (int o = 0; o < solids->obstacle_count; o++) {
+    for (int n = 0; n < count; n++) {
+        const int o = among ? among[n] : n;
         const sk_obstacle *candidate = &solids->obstacles[o];
         double direction[3];
         int near = 1;
@@ -59,6 +62,11 @@ SK_KERNEL double distance_of_solids(const sk_solids *solids, const double x[3], 
         }
     }
     return nearest;
+}
+
+SK_KERNEL double distance_of_solids(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)
+{
+    return distance_of_some(solids, NULL, solids->obstacle_count, x, normal, obstacle);
 }
 
 SK_KERNEL void velocity_of_solids(const sk_solids *solids, int obstacle, const double x[3], double velocity[3])

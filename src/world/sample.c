@@ -81,12 +81,46 @@ static int is_jittered(const selkie_scene *scene)
             !sk_scene_has_points(scene) && !sk_scene_has_immersed_points(scene));
 }
 
-static int in_solid(const liquid_sampler *sampler, const double x[3])
+/* Obstacles that can be within two cells of some places, ascending. */
+enum { NEAR = 256 }; /* obstacles, or liquids, that reach into one span */
+typedef struct near_solids {
+    int count; /* all obstacles if there are more than NEAR */
+    int32_t numbers[NEAR];
+} near_solids;
+
+/* Those whose bounds a ball (m) reaches, with a margin of two cells. */
+static void list_solids(const liquid_sampler *sampler, const double middle[3], double radius, near_solids *near)
+{
+    const double reach = radius + 2.0 * sampler->grid->cell_size;
+    near->count = 0;
+    for (int o = 0; o < sampler->solids->obstacle_count; o++) {
+        const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
+        int is_near = 1;
+        for (int d = 0; d < sampler->grid->dimension; d++)
+            is_near &= !(middle[d] < obstacle->low[d] - reach) && !(middle[d] > obstacle->high[d] + reach);
+        if (!is_near)
+            continue;
+        if (near->count == NEAR) {
+            near->count = sampler->solids->obstacle_count;
+            return;
+        }
+        near->numbers[near->count++] = o;
+    }
+}
+
+/* The list, or NULL for all obstacles. */
+static const int32_t *numbers_of(const near_solids *near)
+{
+    return near->count <= NEAR ? near->numbers : NULL;
+}
+
+static int in_solid(const liquid_sampler *sampler, const near_solids *solids, const double x[3])
 {
     /* The inside test is cheaper than the distance, which is needed only just outside. */
     const double margin = 1e-3 * sampler->grid->cell_size;
-    for (int o = 0; o < sampler->solids->obstacle_count; o++) {
-        const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
+    const int32_t *numbers = numbers_of(solids);
+    for (int n = 0; n < solids->count; n++) {
+        const sk_obstacle *obstacle = &sampler->solids->obstacles[numbers ? numbers[n] : n];
         double local[3] = {x[0], x[1], x[2]};
         int near = 1;
         for (int d = 0; d < sampler->grid->dimension; d++)
@@ -100,25 +134,7 @@ static int in_solid(const liquid_sampler *sampler, const double x[3])
     }
     double normal[3];
     int obstacle;
-    return sk_solids_distance(sampler->solids, x, normal, &obstacle) < margin;
-}
-
-/* The first liquid that contains a point; -1: none, or inside a solid that the liquid does not fill. */
-static int liquid_at(const liquid_sampler *sampler, const double x[3], const int *candidates, int candidate_count,
-                     int ask_solids)
-{
-    int solid = -1; /* not tested yet */
-    for (int c = 0; c < candidate_count; c++) {
-        if (!sk_shape_inside(sampler->shapes[candidates[c]], x))
-            continue;
-        if (!ask_solids || sampler->scene->liquids[candidates[c]].fill_obstacles)
-            return candidates[c];
-        if (solid < 0)
-            solid = in_solid(sampler, x);
-        if (!solid)
-            return candidates[c];
-    }
-    return -1;
+    return sk_solids_distance_among(sampler->solids, numbers, solids->count, x, normal, &obstacle) < margin;
 }
 
 /* The particle of a liquid at a place, with the liquid's velocity there. */
@@ -155,15 +171,31 @@ static void find_records(liquid_sampler *sampler, const sk_particles *particles)
     sampler->materials = material ? material->data : NULL;
 }
 
-enum { NEAR = 256 }; /* liquids that reach into one span */
-
 /* A span of cells, and what lies near it. */
 typedef struct span_view {
     int begin[3], end[3];
     double middle[3], radius; /* m  of a ball around it */
     int liquids[NEAR], liquid_count;
     int has_solids;
+    near_solids solids;
 } span_view;
+
+/* The first liquid that contains a point; -1: none, or inside a solid that the liquid does not fill. */
+static int liquid_at(const liquid_sampler *sampler, const span_view *view, const double x[3])
+{
+    int solid = -1; /* not tested yet */
+    for (int c = 0; c < view->liquid_count; c++) {
+        if (!sk_shape_inside(sampler->shapes[view->liquids[c]], x))
+            continue;
+        if (!view->has_solids || sampler->scene->liquids[view->liquids[c]].fill_obstacles)
+            return view->liquids[c];
+        if (solid < 0)
+            solid = in_solid(sampler, &view->solids, x);
+        if (!solid)
+            return view->liquids[c];
+    }
+    return -1;
+}
 
 static void place_span(const sk_grid *grid, const int span[3], span_view *view)
 {
@@ -191,8 +223,10 @@ static int look_around(const liquid_sampler *sampler, span_view *view)
             view->liquids[view->liquid_count++] = l;
     if (!view->liquid_count)
         return 0;
-    for (int o = 0; o < sampler->solids->obstacle_count && !buried; o++) {
-        const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
+    list_solids(sampler, view->middle, reach, &view->solids);
+    const int32_t *numbers = numbers_of(&view->solids);
+    for (int n = 0; n < view->solids.count && !buried; n++) {
+        const sk_obstacle *obstacle = &sampler->solids->obstacles[numbers ? numbers[n] : n];
         double normal[3];
         const double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, view->middle, normal);
         view->has_solids |= distance < reach;
@@ -237,7 +271,8 @@ static int is_cut(const liquid_sampler *sampler, const span_view *view, const do
     for (int c = 0; c < view->liquid_count; c++)
         if (fabs(sk_shape_distance(sampler->shapes[view->liquids[c]], centre)) < reach)
             return 1;
-    return view->has_solids && fabs(sk_solids_distance(sampler->solids, centre, normal, &obstacle)) < reach;
+    return view->has_solids && fabs(sk_solids_distance_among(sampler->solids, numbers_of(&view->solids),
+                                                             view->solids.count, centre, normal, &obstacle)) < reach;
 }
 
 /* The threshold of a sub-cell, 0 to 1. Thresholds of neighbours are spread evenly, so that any part of a surface gets
@@ -269,12 +304,12 @@ static int liquid_in_cut(const liquid_sampler *sampler, const span_view *view, c
     for (int n = 0; n < PROBES; n++) {
         double point[3];
         probe(sampler, centre, shift, n, point);
-        found[n] = liquid_at(sampler, point, view->liquids, view->liquid_count, view->has_solids);
+        found[n] = liquid_at(sampler, view, point);
         full += found[n] >= 0;
     }
     /* In a whole sub-cell the particle keeps its place. One point may lie in the gap that particles keep from walls. */
     if (full >= PROBES - 1)
-        liquid = liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids);
+        liquid = liquid_at(sampler, view, x);
     if (liquid >= 0)
         return liquid;
     /* The liquids of the sub-cell share the thresholds in the order of the scene. */
@@ -318,7 +353,7 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
         }
         const int liquid = sampler->even && is_cut(sampler, view, centre)
                                ? liquid_in_cut(sampler, view, index, cell * 4096 + (uint64_t)s, s, centre, x)
-                               : liquid_at(sampler, x, view->liquids, view->liquid_count, view->has_solids);
+                               : liquid_at(sampler, view, x);
         if (liquid < 0 || (near && !near->is_near(near->context, x)))
             continue;
         per_liquid[liquid]++;
@@ -569,6 +604,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
     const sk_grid *grid = sampler->grid;
     const sk_shape *shape = sampler->shapes[liquid];
     int leave_solids = !sampler->scene->liquids[liquid].fill_obstacles;
+    near_solids solids;
+    list_solids(sampler, grid->low, INFINITY, &solids); /* all */
 
     /* Bounds of the shape within the domain. */
     double low[3], high[3], margin = 1e-3 * grid->cell_size; /* rounding must not put a particle behind a wall */
@@ -592,7 +629,7 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         for (int i = 0; i < ATTEMPTS; i++) {
             double x[3];
             attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
-            inside[i] = sk_shape_inside(shape, x) && !(leave_solids && in_solid(sampler, x));
+            inside[i] = sk_shape_inside(shape, x) && !(leave_solids && in_solid(sampler, &solids, x));
         }
 
         /* Take the places inside in the order of the attempts. */

@@ -241,9 +241,13 @@ static int shapes_overlap(const selkie_scene *scene, const sk_shape *a, const sk
                           double cell)
 {
     enum { POINTS = 13 };
-    double low[3], high[3];
+    double low[3], high[3], low_b[3], high_b[3];
     const int layers = scene->domain.dimension == 3 ? POINTS : 1;
     sk_shape_bounds(a, low, high);
+    sk_shape_bounds(b, low_b, high_b);
+    for (int d = 0; !pose_b && d < scene->domain.dimension; d++)
+        if (high[d] < low_b[d] || low[d] > high_b[d])
+            return 0;
     for (int k = 0; k < layers; k++)
         for (int j = 0; j < POINTS; j++)
             for (int i = 0; i < POINTS; i++) {
@@ -258,21 +262,19 @@ static int shapes_overlap(const selkie_scene *scene, const sk_shape *a, const sk
     return 0;
 }
 
-static void judge_body(const selkie_scene *scene, const selkie_plan *plan, sk_shape *const *shapes, int body,
-                       warning_list *list)
+static void judge_body(const selkie_scene *scene, const selkie_plan *plan, sk_shape *const *shapes,
+                       sk_shape *const *obstacles, int body, warning_list *list)
 {
     for (int other = 0; other < body; other++)
         if (shapes[other] && shapes_overlap(scene, shapes[body], shapes[other], NULL, plan->cell_size))
             add_warning(list, "bodies[%d].shape: overlaps bodies[%d] at the start: contacts will throw them apart",
                         body, other);
     for (int o = 0; o < scene->obstacle_count; o++) {
-        sk_shape *obstacle = make_shape(scene, &scene->obstacles[o].shape);
         sk_pose pose;
         sk_pose_at(&scene->obstacles[o], 0.0, &pose);
-        if (obstacle && shapes_overlap(scene, shapes[body], obstacle, &pose, plan->cell_size))
+        if (obstacles[o] && shapes_overlap(scene, shapes[body], obstacles[o], &pose, plan->cell_size))
             add_warning(list, "bodies[%d].shape: lies in obstacles[%d] at the start: contacts will throw it out", body,
                         o);
-        sk_shape_destroy(obstacle);
     }
 
     double low[3], high[3];
@@ -292,13 +294,19 @@ static void judge_bodies(const selkie_scene *scene, const selkie_plan *plan, war
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
         return; /* it refuses such bodies */
     sk_shape **shapes = calloc((size_t)scene->body_count + 1, sizeof *shapes);
-    for (int i = 0; shapes && i < scene->body_count; i++) {
+    sk_shape **obstacles = calloc((size_t)scene->obstacle_count + 1, sizeof *obstacles);
+    for (int o = 0; obstacles && scene->body_count && o < scene->obstacle_count; o++)
+        obstacles[o] = make_shape(scene, &scene->obstacles[o].shape);
+    for (int i = 0; shapes && obstacles && i < scene->body_count; i++) {
         shapes[i] = make_shape(scene, &scene->bodies[i].shape);
         if (shapes[i])
-            judge_body(scene, plan, shapes, i, list);
+            judge_body(scene, plan, shapes, obstacles, i, list);
     }
     for (int i = 0; shapes && i < scene->body_count; i++)
         sk_shape_destroy(shapes[i]);
+    for (int o = 0; obstacles && o < scene->obstacle_count; o++)
+        sk_shape_destroy(obstacles[o]);
+    free(obstacles);
     free(shapes);
 }
 
