@@ -77,6 +77,7 @@ typedef struct sk_step {
     struct sk_soft *soft;               /* NULL without bodies of particles */
     struct sk_cuda *cuda;               /* NULL but for the backend cuda: src/cuda/cuda.h */
     double most_lightness;              /* of a face, where a method raises it; 0 = that of the lightest material */
+    int is_dry;                         /* no particle is liquid: there is no pressure */
     const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
         const struct sk_method *owner;
@@ -194,7 +195,7 @@ static inline int sk_step_is_calm(const sk_step *step, double dt)
 /* The scene may delay pressure and volume correction (pressure.start). */
 SK_KERNEL int sk_step_has_pressure(const sk_step *step)
 {
-    return step->time >= step->scene->pressure.start - 1e-9;
+    return step->time >= step->scene->pressure.start - 1e-9 && !step->is_dry;
 }
 
 typedef selkie_code (*sk_phase_function)(sk_step *step, selkie_error *error);

@@ -9,6 +9,7 @@
 #include "methods/part_kernels.h"
 #include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_matching.h"
+#include "methods/sorting.h"
 
 static int is_unilateral(const sk_step *step)
 {
@@ -42,15 +43,41 @@ static void find_records(sk_step *step)
     soft->left = left;
 }
 
+/* All particles are those of bodies, which the grid has nothing to tell. */
+static int is_dry(const sk_step *step)
+{
+    return step->soft->left == step->particles.count && !is_unilateral(step);
+}
+
+/* Does nothing but `follow` move the records of dry bodies? */
+static int keeps_records(const sk_step *step)
+{
+    return is_dry(step) && !step->grid.periodic && selkie_scene_volume(step->scene) == SELKIE_VOLUME_NONE;
+}
+
 /* The density projection moved records of bodies: they go back to their points. Liquid inside bodies leaves them. */
 selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 {
     find_records(step);
+    step->soft->is_placed &= keeps_records(step);
     SK_TRY(SK_DIM(sk_soft_measure)(step, error));
+    if (step->soft->is_placed)
+        return SELKIE_OK;
     if (step->soft->is_stepping && step->soft->left < step->particles.count)
         SK_TRY(SK_DIM(sk_soft_push_out)(step, error));
     sk_particles_moved(&step->particles);
     return SELKIE_OK;
+}
+
+/* The sort after `place`. */
+selkie_code SK_DIM(sk_soft_sort)(sk_step *step, selkie_error *error)
+{
+    return step->soft->is_placed ? SELKIE_OK : SK_DIM(sk_sort_particles_again)(step, error);
+}
+
+selkie_code SK_DIM(sk_soft_sort_plain)(sk_step *step, selkie_error *error)
+{
+    return step->soft->is_placed ? SELKIE_OK : SK_DIM(sk_sort_particles_plain)(step, error);
 }
 
 /* --- The mixture --- */
@@ -96,6 +123,8 @@ static selkie_code foresee_contacts(sk_step *step, selkie_error *error)
     struct soft_response *answers = NULL;
     if (soft->is_stepping)
         SK_TRY(SK_DIM(sk_soft_find_answers)(step, ahead, &answers, error));
+    if (!answers && step->is_dry)
+        return SELKIE_OK; /* no grid gathers the records */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < soft->span_count; s++)
         for (uint32_t k = soft->spans[s].begin; k < soft->spans[s].end; k++) {
@@ -111,16 +140,30 @@ static selkie_code foresee_contacts(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, selkie_error *error)
+/* Without liquid the cells of the bodies count for statistics alone. */
+static selkie_code weigh_cells(sk_step *step, sk_mixture_transfer transfer, selkie_error *error)
+{
+    const sk_transfer_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                         .material_mask = step->soft->solid_mask,
+                                         .threads = step->threads};
+    memset(step->soft->shared, 0, (size_t)step->grid.block_count);
+    return transfer(&step->grid, &step->particles, &options, error);
+}
+
+static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, sk_mixture_transfer density, selkie_error *error)
 {
     const int64_t before = step->soft->left;
-    find_records(step);
+    if (!step->soft->is_placed)
+        find_records(step);
+    step->is_dry = is_dry(step);
     if (step->soft->left != before)
         SK_TRY(SK_DIM(sk_soft_measure)(step, error));
     SK_TRY(foresee_contacts(step, error));
-    SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, transfer, error));
     SK_TRY(sk_reserve(step->memory, (void **)&step->soft->shared, &step->soft->shared_capacity,
                       (size_t)step->grid.block_count, 1, "bodies", error));
+    if (step->is_dry)
+        return weigh_cells(step, density, error);
+    SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, transfer, error));
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++)
@@ -130,12 +173,12 @@ static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, selkie_error
 
 selkie_code SK_DIM(sk_soft_mix)(sk_step *step, selkie_error *error)
 {
-    return mix(step, SK_DIM(sk_transfer_to_grid), error);
+    return mix(step, SK_DIM(sk_transfer_to_grid), SK_DIM(sk_transfer_density), error);
 }
 
 selkie_code SK_DIM(sk_soft_mix_plain)(sk_step *step, selkie_error *error)
 {
-    return mix(step, SK_DIM(sk_transfer_to_grid_plain), error);
+    return mix(step, SK_DIM(sk_transfer_to_grid_plain), SK_DIM(sk_transfer_density_plain), error);
 }
 
 /* The velocity before the pressure solve, and the change by forces. */
@@ -428,8 +471,9 @@ typedef struct motion_sums {
     double count, way[3], velocity[3];
 } motion_sums;
 
-/* The points of a span move straight. One that met a wall or an obstacle is where its record stopped. */
-static void follow_span(sk_step *step, const sk_soft_span *span, motion_sums *sums)
+/* The points of a span move straight. One that met a wall or an obstacle is where its record stopped. `places`: the
+ * records take the places of the points. */
+static void follow_span(sk_step *step, const sk_soft_span *span, int places, motion_sums *sums)
 {
     sk_soft *soft = step->soft;
     const double near = 1e-3 * step->grid.cell_size, *about = soft->states[span->body].position;
@@ -437,7 +481,7 @@ static void follow_span(sk_step *step, const sk_soft_span *span, motion_sums *su
     for (uint32_t k = span->begin; k < span->end; k++) {
         if (soft->record[k] < 0)
             continue;
-        const sk_particle *record = &step->particles.records[soft->record[k]];
+        sk_particle *record = &step->particles.records[soft->record[k]];
         sk_soft_point *point = &soft->points[k];
         sums->count += 1.0;
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -450,6 +494,8 @@ static void follow_span(sk_step *step, const sk_soft_span *span, motion_sums *su
             }
             sums->way[d] += point->position[d] - about[d];
             sums->velocity[d] += point->velocity[d];
+            if (places)
+                record->position[d] = (float)point->position[d];
         }
     }
 }
@@ -459,12 +505,13 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     motion_sums *partial, total = {0};
+    const int places = keeps_records(step);
     if (soft->left < step->particles.count)
         SK_TRY(SK_DIM(sk_soft_stop)(step, error));
     SK_TRY(sk_step_scratch(step, ((size_t)soft->span_count + 1) * sizeof *partial, "bodies", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < soft->span_count; s++)
-        follow_span(step, &soft->spans[s], &partial[s]);
+        follow_span(step, &soft->spans[s], places, &partial[s]);
     for (int s = 0; s < soft->span_count; s++) {
         sk_soft_state *state = &soft->states[soft->spans[s].body];
         total.count += partial[s].count;
@@ -480,6 +527,7 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
         }
         memset(&total, 0, sizeof total);
     }
+    soft->is_placed = places;
     soft->is_stepping = 0;
     return SELKIE_OK;
 }

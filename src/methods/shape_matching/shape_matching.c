@@ -351,6 +351,7 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: a body of particles has a value that is not a number",
                            file);
     memcpy(soft->state, chunk->data, chunk->bytes);
+    soft->is_placed = 0;
     for (int r = 0; r < soft->region_count; r++) {
         memcpy(soft->regions[r].flow, soft->flows[r], sizeof soft->flows[r]);
         soft->regions[r].is_ready = 0;
@@ -400,9 +401,7 @@ const sk_method sk_method_shape_matching = {
         {
             {.name = "match", .slot = SK_SLOT_EXCHANGE, .run = SK_FORMS(sk_soft_match, sk_soft_match_plain)},
             {.name = "place", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_soft_place)},
-            {.name = "sort_bodies",
-             .slot = SK_SLOT_POSITIONS,
-             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
+            {.name = "sort_bodies", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_soft_sort, sk_soft_sort_plain)},
             {.name = "solids_bodies", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
             {.name = "mix", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_soft_mix, sk_soft_mix_plain)},
             {.name = "remember", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_soft_remember)},

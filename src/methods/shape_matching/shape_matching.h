@@ -110,6 +110,7 @@ typedef struct sk_soft {
     int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
     sk_mixture mixture;
+    int is_placed;   /* the records are at their points since the last `follow`, and `sort` needs no other */
     int is_stepping; /* between match and follow; other runs of the phases only measure */
     int64_t left;    /* points that are still particles of a body */
 
@@ -132,6 +133,8 @@ struct soft_response;
     selkie_code sk_soft_match_late_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_soft_stop_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_soft_sort_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_soft_sort_plain_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_soft_mix_##dim(sk_step *step, selkie_error *error);                                                 \
     selkie_code sk_soft_mix_plain_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_soft_remember_##dim(sk_step *step, selkie_error *error);                                            \

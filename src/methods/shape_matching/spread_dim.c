@@ -184,11 +184,11 @@ static void measure_span(sk_step *step, const sk_soft_span *span, span_moments *
         double y[3];
         if (soft->record[k] < 0)
             continue;
-        float *record = step->particles.records[soft->record[k]].position;
         offset_of(soft, span->body, k, y);
         m->sums.count += 1.0;
+        for (int d = 0; d < SELKIE_DIM && !soft->is_placed; d++)
+            step->particles.records[soft->record[k]].position[d] = (float)x[d];
         for (int d = 0; d < SELKIE_DIM; d++) {
-            record[d] = (float)x[d];
             m->sums.first[d] += y[d];
             m->low[d] = x[d] < m->low[d] ? x[d] : m->low[d];
             m->high[d] = x[d] > m->high[d] ? x[d] : m->high[d];
