@@ -188,7 +188,8 @@ selkie_code sk_solids_own_slot_3d(sk_solids *solids, int block, selkie_error *er
 
 /* Signed distance (m) to the nearest obstacle or closed wall, and its obstacle (-1 = a wall). */
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);
-/* The same for a caller that lists the obstacles whose bounds are within two cells of x, and perhaps more, ascending. */
+/* The same for a caller that lists the obstacles whose bounds are within two cells of x, and perhaps more, ascending.
+ */
 double sk_solids_distance_among(const sk_solids *solids, const int32_t *among, int count, const double x[3],
                                 double normal[3], int *obstacle);
 /* Velocity of the solid surface nearest to a point, m/s. */

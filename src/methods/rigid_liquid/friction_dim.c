@@ -38,6 +38,7 @@ typedef struct rubbed_face {
     double modes[6];             /* velocity of the body's modes across the face, rotations in rad/s */
     double along[SELKIE_DIM][6]; /* and along the surface, each component */
     double velocity[SELKIE_DIM]; /* m/s  of the liquid along the surface */
+    double start;                /* m/s  and of the liquid along the body before friction, across the face */
 } rubbed_face;
 
 typedef struct rubbed_faces {
@@ -125,8 +126,15 @@ static void hand_out(const sk_step *step, rubbed_faces *faces, const face_column
     }
 }
 
-/* The friction of one cell on a body. A body that is pulled does not rub. */
-static void add_cell(const sk_step *step, rubbed_faces *faces, const sk_poisson_mode_entry *entry)
+/* The friction of one cell on a body, and the faces that take it. */
+typedef struct cell_friction {
+    float most; /* 0 = none */
+    float area[3];
+    face_column columns[SELKIE_DIM][2]; /* of the lower and the upper face across each axis */
+} cell_friction;
+
+/* A body that is pulled does not rub. */
+static void find_friction(const sk_step *step, const sk_poisson_mode_entry *entry, cell_friction *found)
 {
     const sk_grid *grid = &step->grid;
     const float mu = (float)friction_of(step, entry->body);
@@ -140,17 +148,41 @@ static void add_cell(const sk_step *step, rubbed_faces *faces, const sk_poisson_
         length2 += area[d] * area[d];
         normal += area[d] * area[d] * push;
     }
+    found->most = 0.0f;
     if (!(normal > 0.0f) || !(length2 > 1e-6f))
         return;
-
-    /* Half of it on each of two opposite faces, all of it where there is one alone. */
-    const float most = mu * normal / sqrtf(length2);
+    found->most = mu * normal / sqrtf(length2);
+    memcpy(found->area, area, sizeof area);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const face_column lower = column_at(step, cell, d, area),
-                          upper = column_at(step, sk_plain_next(grid, cell, d, 1), d, area);
-        hand_out(step, faces, &lower, d, entry->body, upper.sum > 0.0f ? 0.5f * most : most, area);
-        hand_out(step, faces, &upper, d, entry->body, lower.sum > 0.0f ? 0.5f * most : most, area);
+        found->columns[d][0] = column_at(step, cell, d, area);
+        found->columns[d][1] = column_at(step, sk_plain_next(grid, cell, d, 1), d, area);
     }
+}
+
+/* Half of it on each of two opposite faces, all of it where there is one alone. */
+static void add_cell(const sk_step *step, rubbed_faces *faces, int body, const cell_friction *cell)
+{
+    for (int d = 0; cell->most > 0.0f && d < SELKIE_DIM; d++)
+        for (int side = 0; side < 2; side++)
+            hand_out(step, faces, &cell->columns[d][side], d, body,
+                     cell->columns[d][1 - side].sum > 0.0f ? 0.5f * cell->most : cell->most, cell->area);
+}
+
+/* Threads find the columns of some cells; their faces are listed in order. */
+static selkie_code add_cells(sk_step *step, const sk_poisson_modes *modes, rubbed_faces *faces, selkie_error *error)
+{
+    enum { BATCH = 512 };
+    cell_friction *batch;
+    SK_TRY(sk_step_scratch(step, BATCH * sizeof *batch, "bodies", (void **)&batch, error));
+    for (size_t first = 0; first < modes->entry_count; first += BATCH) {
+        const int count = modes->entry_count - first < BATCH ? (int)(modes->entry_count - first) : BATCH;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+        for (int n = 0; n < count; n++)
+            find_friction(step, &modes->entries[first + (size_t)n], &batch[n]);
+        for (int n = 0; n < count; n++)
+            add_cell(step, faces, modes->entries[first + (size_t)n].body, &batch[n]);
+    }
+    return SELKIE_OK;
 }
 
 /* Velocities of the body's modes at a face. */
@@ -184,8 +216,9 @@ static void find_modes(const sk_step *step, rubbed_face *face)
 }
 
 /* Bodies share the liquid of a face: together they stop all of it, not each of them. */
-static void share_masses(const rubbed_faces *faces)
+static void share_masses(const sk_step *step, const rubbed_faces *faces)
 {
+#pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t n = 0; n < faces->count; n++) {
         rubbed_face *face = &faces->list[n];
         int count = 0;
@@ -211,9 +244,9 @@ static selkie_code list_faces(sk_step *step, const sk_poisson_modes *modes, rubb
         SK_TRY(sk_step_scratch(step, values * sizeof *faces->first[d], "bodies", (void **)&faces->first[d], error));
         memset(faces->first[d], 0, values * sizeof *faces->first[d]);
     }
-    for (size_t n = 0; n < modes->entry_count; n++)
-        add_cell(step, faces, &modes->entries[n]);
-    share_masses(faces);
+    SK_TRY(add_cells(step, modes, faces, error));
+    share_masses(step, faces);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t n = 0; n < faces->count; n++)
         find_modes(step, &faces->list[n]);
     return SELKIE_OK;
@@ -222,6 +255,7 @@ static selkie_code list_faces(sk_step *step, const sk_poisson_modes *modes, rubb
 /* Reads the velocity of the liquid along the bodies, before any face changes. */
 static void read_velocities(const sk_step *step, int field, const rubbed_faces *faces)
 {
+#pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t n = 0; n < faces->count; n++) {
         rubbed_face *face = &faces->list[n];
         double through = 0.0;
@@ -251,18 +285,17 @@ static double slip_at(const rubbed_face *face, double part, const double body[6]
 }
 
 /* `gain` = sum J^T s t(V_0) with s of the velocity `now`, and `fall`, how it falls with V. */
-static void sum_faces(const rubbed_faces *faces, int body, double part, const double start[6], const double now[6],
-                      double gain[6], double fall[6][6])
+static void sum_faces(const rubbed_faces *faces, int body, double part, const double now[6], double gain[6],
+                      double fall[6][6])
 {
     memset(gain, 0, 6 * sizeof *gain);
     memset(fall, 0, 6 * sizeof *fall);
     for (int32_t n = faces->of_body[body] - 1; n >= 0; n = faces->list[n].next_of_body) {
         const rubbed_face *face = &faces->list[n];
-        double grip, unused;
+        double grip;
         slip_at(face, part, now, &grip);
-        const double slip = slip_at(face, part, start, &unused);
         for (int k = 0; k < SK_BODY_MODES; k++) {
-            gain[k] += face->modes[k] * grip * slip;
+            gain[k] += face->modes[k] * grip * face->start;
             for (int l = 0; l < SK_BODY_MODES; l++)
                 fall[k][l] += face->modes[k] * grip * face->along[face->axis][l];
         }
@@ -291,10 +324,14 @@ static void find_velocity(const sk_step *step, const rubbed_faces *faces, int bo
     double response[6][6], gain[6], fall[6][6], change = 1.0, speed = 0.0;
     response_of(step, body, response);
     memcpy(now, start, 6 * sizeof *now);
+    for (int32_t n = faces->of_body[body] - 1; n >= 0; n = faces->list[n].next_of_body) {
+        double unused;
+        faces->list[n].start = slip_at(&faces->list[n], part, start, &unused);
+    }
     for (int pass = 0; pass < MOST_PASSES && change > enough_change * speed; pass++) {
         double matrix[N * N], x[N], scratch[N];
         int rows[N];
-        sum_faces(faces, body, part, start, now, gain, fall);
+        sum_faces(faces, body, part, now, gain, fall);
         for (int i = 0; i < N; i++) {
             x[i] = 0.0;
             for (int j = 0; j < N; j++) {
@@ -337,23 +374,27 @@ static void velocity_before(const sk_step *step, int body, double part, double m
         modes[k] = spin[SELKIE_DIM == 3 ? k - 3 : 2];
 }
 
-/* Rubs a velocity on the grid. The field that the particles take also gives the impulses and FLIP's change. */
-static void rub(sk_step *step, const rubbed_faces *faces, int field, double part, int counts)
+/* Rubs a velocity on the grid. The field that the particles take also gives the impulses and FLIP's change. `after` has
+ * room for the velocities of the bodies. They are found at once, and then act in order: bodies share faces. */
+static void rub(sk_step *step, const rubbed_faces *faces, int field, double part, int counts, double (*after)[6])
 {
     const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
     read_velocities(step, field, faces);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int b = 0; b < step->rigid->body_count; b++) {
-        sk_rigid_body *body = &step->rigid->bodies[b];
-        double start[6], now[6];
+        double start[6];
         if (!faces->of_body[b])
             continue;
         velocity_before(step, b, part, start);
-        find_velocity(step, faces, b, part, start, now);
+        find_velocity(step, faces, b, part, start, after[b]);
+    }
+    for (int b = 0; b < step->rigid->body_count; b++) {
+        sk_rigid_body *body = &step->rigid->bodies[b];
         for (int32_t n = faces->of_body[b] - 1; n >= 0; n = faces->list[n].next_of_body) {
             const rubbed_face *face = &faces->list[n];
             const size_t place = sk_plain_index(face->cell);
             double grip;
-            const double slip = slip_at(face, part, now, &grip), impulse = grip * slip;
+            const double slip = slip_at(face, part, after[b], &grip), impulse = grip * slip;
             const float change = (float)(-impulse / (double)face->all);
             step->grid.fields[field + face->axis][place] += change;
             if (!counts)
@@ -371,14 +412,16 @@ selkie_code SK_DIM(sk_rigid_liquid_rub)(sk_step *step, const sk_poisson_modes *m
 {
     const int reflects = step->end_velocity != SK_FIELD_VELOCITY_X;
     rubbed_faces faces;
+    double(*after)[6];
     int rubs = 0;
     for (int b = 0; b < step->rigid->body_count; b++)
         rubs |= friction_of(step, b) > 0.0;
     if (!rubs)
         return SELKIE_OK;
     SK_TRY(list_faces(step, modes, &faces, error));
-    rub(step, &faces, SK_FIELD_VELOCITY_X, 1.0, !reflects);
+    SK_TRY(sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof *after, "bodies", (void **)&after, error));
+    rub(step, &faces, SK_FIELD_VELOCITY_X, 1.0, !reflects, after);
     if (reflects)
-        rub(step, &faces, step->end_velocity, 1.0 + step->reflection, 1);
+        rub(step, &faces, step->end_velocity, 1.0 + step->reflection, 1, after);
     return SELKIE_OK;
 }
