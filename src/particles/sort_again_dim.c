@@ -362,9 +362,18 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
     place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 
-/* Moves the particles of a block that stay in it. `values`, a constant at each call: 0 for particles without
- * attributes, 1 for one attribute of one value, 2 for others. Pointers in local variables: the compiler would load
- * those of `particles` again after each store. */
+/* Attributes of one value each, up to MOST_SINGLE of them; otherwise MOST_SINGLE + 1. */
+enum { MOST_SINGLE = 3 };
+static int single_values(const sk_particles *particles)
+{
+    int count = particles->attribute_count;
+    for (int a = 0; a < particles->attribute_count; a++)
+        count = particles->attributes[a].components == 1 ? count : MOST_SINGLE + 1;
+    return count < MOST_SINGLE + 1 ? count : MOST_SINGLE + 1;
+}
+
+/* Moves the particles of a block that stay in it. `values`, a constant at each call, is that of single_values().
+ * Pointers in local variables: the compiler would load those of `particles` again after each store. */
 static inline __attribute__((always_inline)) void move_staying(sk_particles *particles, const int values,
                                                                const uint16_t *keys, uint32_t begin, uint32_t count,
                                                                cell_counters *counters)
@@ -372,8 +381,12 @@ static inline __attribute__((always_inline)) void move_staying(sk_particles *par
     const uint32_t half = count / 2;
     const sk_particle *from = particles->records + begin;
     sk_particle *to = particles->spare;
-    const uint32_t *value_from = values == 1 ? particles->attributes[0].data + begin : NULL;
-    uint32_t *value_to = values == 1 ? particles->attributes[0].spare : NULL;
+    const uint32_t *value_from[MOST_SINGLE];
+    uint32_t *value_to[MOST_SINGLE];
+    for (int a = 0; a < values && values <= MOST_SINGLE; a++) {
+        value_from[a] = particles->attributes[a].data + begin;
+        value_to[a] = particles->attributes[a].spare;
+    }
     for (uint32_t i = 0; i < half + (count & 1); i++)
         for (int stream = i == half; stream < 2; stream++) {
             const uint32_t number = stream ? half + i : i;
@@ -381,13 +394,13 @@ static inline __attribute__((always_inline)) void move_staying(sk_particles *par
             if (key & SK_LEAVES)
                 continue;
             const uint32_t target = counters->next[stream][key & SK_KEY_CELL]++;
-            if (values == 2) {
+            if (values > MOST_SINGLE) {
                 move_record(particles, begin + number, target);
                 continue;
             }
             to[target] = from[number];
-            if (values == 1)
-                value_to[target] = value_from[number];
+            for (int a = 0; a < values; a++)
+                value_to[a][target] = value_from[a][number];
         }
 }
 
@@ -424,12 +437,22 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
         counters.next[1][keys[count - 1] & SK_KEY_CELL]++;
     place_cells(&counters, begin, start);
     place_arriving(grid, particles, in, 0, in->early, counters.next[0]);
-    if (particles->attribute_count == 0)
+    switch (single_values(particles)) {
+    case 0:
         move_staying(particles, 0, keys, old_begin, count, &counters);
-    else if (particles->attribute_count == 1 && particles->attributes[0].components == 1)
+        break;
+    case 1:
         move_staying(particles, 1, keys, old_begin, count, &counters);
-    else
+        break;
+    case 2:
         move_staying(particles, 2, keys, old_begin, count, &counters);
+        break;
+    case 3:
+        move_staying(particles, 3, keys, old_begin, count, &counters);
+        break;
+    default:
+        move_staying(particles, MOST_SINGLE + 1, keys, old_begin, count, &counters);
+    }
     place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 

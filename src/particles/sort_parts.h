@@ -114,6 +114,19 @@ static inline void copy_values(uint32_t *to, const uint32_t *from, size_t n)
     }
 }
 
+/* Copies values of several particles. Pieces are short: calls of memcpy would take longer than most copies. */
+static inline void copy_many(uint32_t *to, const uint32_t *from, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        memcpy(to + i, from + i, 8 * sizeof *to);
+    for (size_t part = 4; part > 0; part /= 2)
+        if (n & part) {
+            memcpy(to + i, from + i, part * sizeof *to);
+            i += part;
+        }
+}
+
 static inline __attribute__((unused)) void move_record(sk_particles *particles, uint32_t source, uint32_t target)
 {
     particles->spare[target] = particles->records[source];
@@ -138,7 +151,7 @@ static inline __attribute__((unused)) void move_records(sk_particles *particles,
     for (int a = 0; a < particles->attribute_count; a++) {
         const sk_attribute *attribute = &particles->attributes[a];
         size_t n = (size_t)attribute->components;
-        memcpy(attribute->spare + target * n, attribute->data + source * n, count * n * sizeof(uint32_t));
+        copy_many(attribute->spare + target * n, attribute->data + source * n, count * n);
     }
 }
 
