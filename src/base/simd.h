@@ -201,6 +201,20 @@ SK_VECTOR f4 f4_multiply_add(f4 a, f4 b, f4 c)
 #endif
 }
 
+SK_VECTOR f8 f8_multiply_add(f8 a, f8 b, f8 c)
+{
+#if defined(__FMA__)
+    return (f8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    const f4 low = f4_multiply_add(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(b, b, 0, 1, 2, 3),
+                                   __builtin_shufflevector(c, c, 0, 1, 2, 3));
+    const f4 high = f4_multiply_add(__builtin_shufflevector(a, a, 4, 5, 6, 7),
+                                    __builtin_shufflevector(b, b, 4, 5, 6, 7),
+                                    __builtin_shufflevector(c, c, 4, 5, 6, 7));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
+}
+
 /* The first `count` lanes. */
 SK_VECTOR void f8_store_first(float *to, f8 value, uint32_t count)
 {
