@@ -208,9 +208,9 @@ SK_VECTOR f8 f8_multiply_add(f8 a, f8 b, f8 c)
 #else
     const f4 low = f4_multiply_add(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(b, b, 0, 1, 2, 3),
                                    __builtin_shufflevector(c, c, 0, 1, 2, 3));
-    const f4 high = f4_multiply_add(__builtin_shufflevector(a, a, 4, 5, 6, 7),
-                                    __builtin_shufflevector(b, b, 4, 5, 6, 7),
-                                    __builtin_shufflevector(c, c, 4, 5, 6, 7));
+    const f4 high =
+        f4_multiply_add(__builtin_shufflevector(a, a, 4, 5, 6, 7), __builtin_shufflevector(b, b, 4, 5, 6, 7),
+                        __builtin_shufflevector(c, c, 4, 5, 6, 7));
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 #endif
 }
@@ -516,14 +516,8 @@ SK_VECTOR fw fw_multiply_add(fw a, fw b, fw c)
 {
 #if SK_WIDE == 16
     return (fw)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__FMA__)
-    return (fw)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #else
-    f4 low = f4_multiply_add(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(b, b, 0, 1, 2, 3),
-                             __builtin_shufflevector(c, c, 0, 1, 2, 3));
-    f4 high = f4_multiply_add(__builtin_shufflevector(a, a, 4, 5, 6, 7), __builtin_shufflevector(b, b, 4, 5, 6, 7),
-                              __builtin_shufflevector(c, c, 4, 5, 6, 7));
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+    return f8_multiply_add(a, b, c);
 #endif
 }
 

@@ -151,9 +151,20 @@ void sk_heat_scatter_block_3d(const sk_step *step, const sk_heat *heat, const sk
 void sk_heat_scatter_plain_2d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
 void sk_heat_scatter_plain_3d(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block);
 
-/* Evens out temperatures within each cell (heat_mix_dim.c). `means`: scratch for a value a cell. */
-void sk_heat_mix_2d(const sk_step *step, const sk_heat *heat, double *means);
-void sk_heat_mix_3d(const sk_step *step, const sk_heat *heat, double *means);
+/* Temperatures of the particles of each cell, K. Arrays cover all blocks. */
+typedef struct sk_heat_ranges {
+    double *mean; /* NaN = no particles */
+    double *coldest, *warmest;
+} sk_heat_ranges;
+
+/* Evens out temperatures within each cell (heat_mix_dim.c): how often in this step, the ranges of a block, and the
+ * mixing once all of them are there. */
+double sk_heat_mix_ticks_2d(const sk_step *step, const sk_heat *heat);
+double sk_heat_mix_ticks_3d(const sk_step *step, const sk_heat *heat);
+void sk_heat_measure_block_2d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges, int block);
+void sk_heat_measure_block_3d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges, int block);
+void sk_heat_mix_2d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges);
+void sk_heat_mix_3d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges);
 
 /* The phase "expansion": buoyancy by thermal expansion on the faces, from the field that "heat" left. */
 selkie_code sk_heat_expand_2d(sk_step *step, selkie_error *error);

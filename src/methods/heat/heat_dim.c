@@ -583,15 +583,17 @@ static void begin_particles(const sk_step *step, sk_heat *heat)
 }
 
 /* Cells without room for what their particles have beyond the range: the cells around help, then those around these.
- * In the order of the cells, since two may share a helper. */
-static void limit_blocks(const heat_solve *s)
+ * In the order of the cells, since two may share a helper. Returns whether there was any. */
+static int limit_blocks(const heat_solve *s)
 {
+    int changed = 0;
     const sk_grid *grid = &s->step->grid;
     const sk_heat_attributes a = sk_heat_find_attributes(s->step);
     enum { WIDEST = SELKIE_DIM == 3 ? 125 : 25 };
     for (int b = 1; b <= grid->particle_blocks; b++) {
         if (!memchr(s->cells.phase + (size_t)b * SK_BLOCK_CELLS, SK_HEAT_BEYOND, SK_BLOCK_CELLS))
             continue;
+        changed = 1;
         SK_PLAIN_EACH_CELL(cell, b)
         for (int reach = 1; reach <= 2 && s->cells.phase[sk_plain_index(cell)] == SK_HEAT_BEYOND; reach++) {
             uint32_t ranges[WIDEST + 1][2];
@@ -608,6 +610,31 @@ static void limit_blocks(const heat_solve *s)
                 s->cells.phase[sk_plain_index(cell)] = 0;
         }
     }
+    return changed;
+}
+
+/* Gives the changes to the particles, then evens out temperatures within cells. */
+static void give_changes(const heat_solve *s,
+                         void (*scatter)(const sk_step *, const sk_heat *, const sk_heat_cells *, int))
+{
+    const sk_step *step = s->step;
+    const int blocks = step->grid.block_count, mixes = SK_DIM(sk_heat_mix_ticks)(step, s->heat) > 0.0;
+    /* The solve needs these arrays no more. */
+    const sk_heat_ranges ranges = {s->cells.supply, s->cells.enthalpy, s->cells.temperature};
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 1; b < blocks; b++) {
+        if (b <= step->grid.particle_blocks)
+            scatter(step, s->heat, &s->cells, b);
+        if (mixes)
+            SK_DIM(sk_heat_measure_block)(step, s->heat, &ranges, b);
+    }
+    if (limit_blocks(s) && mixes) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+        for (int b = 1; b < blocks; b++)
+            SK_DIM(sk_heat_measure_block)(step, s->heat, &ranges, b);
+    }
+    if (mixes)
+        SK_DIM(sk_heat_mix)(step, s->heat, &ranges);
 }
 
 typedef struct heat_forms {
@@ -618,7 +645,7 @@ typedef struct heat_forms {
 static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *error)
 {
     sk_heat *heat = sk_step_state(step, &sk_method_heat);
-    const int blocks = step->grid.block_count, holders = step->grid.particle_blocks;
+    const int blocks = step->grid.block_count;
     heat_solve s = {.step = step, .heat = heat};
     if (!(step->dt > 0.0)) /* the world only measures */
         return SELKIE_OK;
@@ -642,11 +669,7 @@ static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *err
 
     /* The solve, and the changes back to the particles. */
     SK_TRY(solve(&s, error));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= holders; b++)
-        forms->scatter(step, heat, &s.cells, b);
-    limit_blocks(&s);
-    SK_DIM(sk_heat_mix)(step, heat, s.cells.supply);
+    give_changes(&s, forms->scatter);
     return SELKIE_OK;
 }
 

@@ -12,7 +12,10 @@
 #include <math.h>
 
 #include "grid/plain.h"
+#include "grid/tile.h"
 #include "methods/heat/heat.h"
+
+SK_TILE_LOADER(load_doubles, double)
 
 enum { TICKS = 4 }; /* a time constant */
 
@@ -21,9 +24,9 @@ typedef struct mixing {
     const sk_step *step;
     const sk_heat *heat;
     const sk_heat_attributes *attributes;
-    double *means; /* K     of the particles of each cell; NaN = none */
-    double most;   /* m2/s  largest diffusivity of all materials */
-    double ticks;  /*       of this step */
+    const sk_heat_ranges *ranges;
+    double most;  /* m2/s  largest diffusivity of all materials */
+    double ticks; /*       of this step */
 } mixing;
 
 /* m2/s: diffusivity of a material by its resistance; 0 = no conduction. */
@@ -38,32 +41,62 @@ static double temperature_of(const mixing *m, uint32_t p)
     return sk_heat_temperature(sk_heat_curve_of(m->heat, m->attributes, p), sk_heat_get(m->attributes, p));
 }
 
-static void find_mean(const mixing *m, sk_plain_cell cell)
+/* Mean and range of the temperatures of a block's cells. Temperature grows with enthalpy. */
+static void measure_alike(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t *start, size_t base,
+                          const sk_heat_ranges *ranges)
 {
-    uint32_t first, last;
-    double weights = 0.0, sum = 0.0;
-    sk_plain_particles(&m->step->grid, cell, &first, &last);
-    for (uint32_t p = first; p < last; p++) {
-        const double weight = sk_heat_curve_of(m->heat, m->attributes, p)->capacity;
-        weights += weight;
-        sum += weight * temperature_of(m, p);
+    const sk_heat_curve curve = heat->curves[0];
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        double sum = 0.0, least = INFINITY, most = -INFINITY;
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            const double enthalpy = sk_heat_get(a, p);
+            sum += sk_heat_temperature(&curve, enthalpy);
+            least = enthalpy < least ? enthalpy : least;
+            most = enthalpy > most ? enthalpy : most;
+        }
+        ranges->mean[base + (size_t)c] = sum / (double)(start[c + 1] - start[c]); /* no particle: NaN */
+        ranges->coldest[base + (size_t)c] = sk_heat_temperature(&curve, least);
+        ranges->warmest[base + (size_t)c] = sk_heat_temperature(&curve, most);
     }
-    m->means[sk_plain_index(cell)] = sum / weights; /* no particle: NaN */
+}
+
+void SK_DIM(sk_heat_measure_block)(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges, int block)
+{
+    const sk_heat_attributes a = sk_heat_find_attributes(step);
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    if (!heat->several && block <= step->grid.particle_blocks) {
+        measure_alike(heat, &a, step->grid.cell_start + base - SK_BLOCK_CELLS, base, ranges);
+        return;
+    }
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        uint32_t first, last;
+        double weights = 0.0, sum = 0.0, coldest = INFINITY, warmest = -INFINITY;
+        sk_plain_particles(&step->grid, cell, &first, &last);
+        for (uint32_t p = first; p < last; p++) {
+            const sk_heat_curve *curve = sk_heat_curve_of(heat, &a, p);
+            const double temperature = sk_heat_temperature(curve, sk_heat_get(&a, p));
+            weights += curve->capacity;
+            sum += curve->capacity * temperature;
+            coldest = fmin(coldest, temperature);
+            warmest = fmax(warmest, temperature);
+        }
+        ranges->mean[base + (size_t)cell.local] = sum / weights; /* no particle: NaN */
+        ranges->coldest[base + (size_t)cell.local] = coldest;
+        ranges->warmest[base + (size_t)cell.local] = warmest;
+    }
 }
 
 /* K: how far temperatures may lie from the mean of a cell without being mixed: the differences to the cells around it,
- * added over the axes. */
-static double spread_of(const mixing *m, sk_plain_cell cell)
+ * added over the axes. `means` is the place of the cell in a tile. */
+static double spread_of(const double *means)
 {
-    const double own = m->means[sk_plain_index(cell)];
+    static const int tile_step[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
     double spread = 0.0;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        double largest = 0.0;
-        for (int side = -1; side <= 1; side += 2) {
-            const sk_plain_cell beside = sk_plain_next(&m->step->grid, cell, d, side);
-            if (beside.slot)
-                largest = fmax(largest, fabs(m->means[sk_plain_index(beside)] - own)); /* leaves NaN out */
-        }
+        const double below = fabs(means[-tile_step[d]] - means[0]), above = fabs(means[tile_step[d]] - means[0]);
+        double largest = below > 0.0 ? below : 0.0; /* leaves NaN out */
+        largest = above > largest ? above : largest;
         spread += largest;
     }
     return spread;
@@ -89,14 +122,10 @@ static double part_of_cell(const mixing *m, uint32_t first, uint32_t last)
     return -expm1(-m->ticks / TICKS * least / m->most) / steepest;
 }
 
-static void mix_cell(const mixing *m, sk_plain_cell cell)
+/* The particles [first, last) of a cell. */
+static void mix_cell(const mixing *m, uint32_t first, uint32_t last, double mean, double spread)
 {
-    uint32_t first, last;
     double weights = 0.0, sum = 0.0;
-    sk_plain_particles(&m->step->grid, cell, &first, &last);
-    if (last - first < 2)
-        return;
-    const double mean = m->means[sk_plain_index(cell)], spread = spread_of(m, cell);
     int any = 0;
     for (uint32_t p = first; p < last; p++) {
         const double weight = sk_heat_curve_of(m->heat, m->attributes, p)->capacity;
@@ -115,29 +144,59 @@ static void mix_cell(const mixing *m, sk_plain_cell cell)
     }
 }
 
-void SK_DIM(sk_heat_mix)(const sk_step *step, const sk_heat *heat, double *means)
+/* Cells without a particle beyond the range of the means have nothing to mix. */
+static void mix_block(const mixing *m, int block)
 {
-    const sk_grid *grid = &step->grid;
-    const sk_heat_attributes attributes = sk_heat_find_attributes(step);
-    mixing m = {.step = step, .heat = heat, .attributes = &attributes, .means = means};
+    const sk_grid *grid = &m->step->grid;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const uint32_t *start = grid->cell_start + base - SK_BLOCK_CELLS;
+    double means[SK_TILE_VALUES(1)];
+    load_doubles(grid, m->ranges->mean, block, 1, means);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const double mean = m->ranges->mean[base + (size_t)c];
+        const double farthest =
+            fmax(m->ranges->warmest[base + (size_t)c] - mean, mean - m->ranges->coldest[base + (size_t)c]);
+        if (start[c + 1] - start[c] < 2)
+            continue;
+        const double spread =
+            spread_of(means + SK_TILE_ORIGIN(1) + sk_plain_along(c, 0) + SK_TILE_N(1) * sk_plain_along(c, 1) +
+                      (SELKIE_DIM == 3 ? SK_TILE_N(1) * SK_TILE_N(1) * sk_plain_along(c, 2) : 0));
+        if (farthest > spread)
+            mix_cell(m, start[c], start[c + 1], mean, spread);
+    }
+}
+
+/* m2/s: the largest diffusivity of all materials. */
+static double most_diffusivity(const sk_step *step, const sk_heat *heat)
+{
+    double most = 0.0;
     for (int n = 0; n < SK_TRANSFER_MATERIALS; n++) {
         const sk_heat_curve *curve = &heat->curves[n];
-        m.most = fmax(m.most, fmax(diffusivity_of(step, curve, curve->resistance),
-                                   diffusivity_of(step, curve, curve->solid_resistance)));
+        most = fmax(most, fmax(diffusivity_of(step, curve, curve->resistance),
+                               diffusivity_of(step, curve, curve->solid_resistance)));
     }
-    const double rate = TICKS * M_PI * M_PI * m.most / (grid->cell_size * grid->cell_size); /* 1/s */
-    m.ticks = floor((step->time + step->dt) * rate) - floor(step->time * rate);
-    if (!(m.ticks > 0.0))
-        return;
-#pragma omp parallel num_threads(step->threads)
-    {
-#pragma omp for schedule(static)
-        for (int b = 1; b < grid->block_count; b++)
-            SK_PLAIN_EACH_CELL(cell, b)
-        find_mean(&m, cell);
-#pragma omp for schedule(dynamic, 4)
-        for (int b = 1; b <= grid->particle_blocks; b++)
-            SK_PLAIN_EACH_CELL(cell, b)
-        mix_cell(&m, cell);
-    }
+    return most;
+}
+
+double SK_DIM(sk_heat_mix_ticks)(const sk_step *step, const sk_heat *heat)
+{
+    const double size = step->grid.cell_size;
+    const double rate = TICKS * M_PI * M_PI * most_diffusivity(step, heat) / (size * size); /* 1/s */
+    return floor((step->time + step->dt) * rate) - floor(step->time * rate);
+}
+
+void SK_DIM(sk_heat_mix)(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges)
+{
+    const sk_heat_attributes attributes = sk_heat_find_attributes(step);
+    const mixing m = {.step = step,
+                      .heat = heat,
+                      .attributes = &attributes,
+                      .ranges = ranges,
+                      .most = most_diffusivity(step, heat),
+                      .ticks = SK_DIM(sk_heat_mix_ticks)(step, heat)};
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) /* cells without a block */
+        ranges->mean[c] = NAN;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b <= step->grid.particle_blocks; b++)
+        mix_block(&m, b);
 }
