@@ -117,6 +117,22 @@ static inline __attribute__((always_inline)) void keep_out(const displaced_block
     memcpy(to, end, sizeof end);
 }
 
+/* Puts the particles of a batch that stay back to their places. */
+static __attribute__((noinline)) void keep_places(const uint32_t *places, int lanes, fw to[3])
+{
+    uint32_t any = 0;
+    for (int n = 0; n < 3 * lanes; n++)
+        any |= places[n];
+    for (int l = 0; any && l < SK_WIDE; l++) {
+        /* Idle lanes are as the last, which a store of all lanes writes last. */
+        const uint32_t *place = places + 3 * (size_t)(l < lanes ? l : lanes - 1);
+        float at[3];
+        memcpy(at, place, sizeof at);
+        for (int d = 0; d < SELKIE_DIM && (place[0] | place[1] | place[2]); d++)
+            to[d][l] = at[d];
+    }
+}
+
 /* Moves the particles begin .. end - 1, those of some cells of row (j, k). */
 static inline __attribute__((always_inline)) void displace_row(displaced_block *in, const cell_row *row, int j, int k,
                                                                uint32_t begin, uint32_t end)
@@ -142,6 +158,12 @@ static inline __attribute__((always_inline)) void displace_row(displaced_block *
         const iw cells = w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG);
         if (__builtin_expect(in->by->solids != NULL, 0))
             keep_out(in, p, lanes, cells, r, moved);
+        if (__builtin_expect(in->by->places != NULL, 0)) {
+            fw kept[3] = {moved[0], moved[1], moved[SELKIE_DIM - 1]};
+            keep_places(in->by->places + 3 * (size_t)p, lanes, kept);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                moved[d] = kept[d];
+        }
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d] = moved[d];
         if (__builtin_expect(in->by->wraps, 0))

@@ -34,7 +34,7 @@ static int changes_cell(const sk_grid *grid, const float from[3], const float to
     return differs;
 }
 
-/* Corrections of density move all particles. Frozen ones go back to where their body has them. */
+/* Corrections of density may move all particles. Frozen ones go back to where their body has them. */
 selkie_code SK_DIM(sk_frozen_hold)(sk_step *step, selkie_error *error)
 {
     const float *liquid = liquid_fractions(step);

@@ -121,17 +121,19 @@ static void extrapolate_displacements(sk_step *step, const sk_idp_form *form, in
     form->extrapolate(grid, &displacements);
 }
 
-/* Moves the particles by the displacements. None crosses an obstacle. Particles that were inside one move out half a
- * cell at a time. */
+/* Moves the particles by the displacements; those of frozen bodies stay. None crosses an obstacle. Particles that were
+ * inside one move out half a cell at a time. */
 static selkie_code displace_particles(sk_step *step, const sk_idp_form *form, int local, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     const int apart = step->solids.obstacle_count && !form->sweeps; /* obstacles are a pass of their own */
+    const sk_attribute *frozen = sk_particles_find_attribute(&step->particles, "frozen_at");
     sk_displacement by = {.first = SK_FIELD_VELOCITY_X,
                           .runs = local ? grid->runs[SK_RUNS_MOVED] : NULL,
                           .wraps = grid->periodic && !apart,
                           .lists_leavers = !apart,
                           .solids = step->solids.obstacle_count ? &step->solids : NULL,
+                          .places = frozen ? frozen->data : NULL,
                           .threads = step->threads};
     sk_solids_bounds(&step->solids, grid, by.low, by.high);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
