@@ -165,6 +165,101 @@ static void robin(void **state)
 
 /* --- Frozen bodies --- */
 
+/* --- Two materials --- */
+
+/* A second material in a box, at 300 K. The rest of the liquid is at 350 K. */
+static void add_second(heat_scene *s, selkie_material_def materials[2], double conductivity, selkie_shape box)
+{
+    materials[0] = materials[1] = s->material;
+    materials[1].name = "other";
+    materials[1].conductivity = conductivity;
+    s->t.scene.materials = materials;
+    s->t.scene.material_count = 2;
+
+    /* The first liquid takes its place from the second. */
+    add_liquid(&s->t, s->t.liquids[0].shape);
+    s->t.liquids[0].shape = box;
+    s->t.liquids[0].material = "other";
+    s->t.liquids[0].temperature = 300.0;
+    s->t.liquids[1].material = "stuff";
+    s->t.liquids[1].temperature = 350.0;
+}
+
+/* Largest difference of the temperatures of a material from a profile, over the particles from x = `from` (m) on. */
+static double material_error(const selkie_world *world, uint32_t material, double from,
+                             double (*exact)(double x, double t))
+{
+    const selkie_attribute_view temperature = attribute_of(world, "temperature"),
+                                position = attribute_of(world, "position"), kind = attribute_of(world, "material");
+    double worst = 0.0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+        const double x = (double)*particle_of(&position, p);
+        uint32_t own;
+        memcpy(&own, particle_of(&kind, p), sizeof own);
+        if (own == material && x >= from)
+            worst = fmax(worst, fabs((double)*particle_of(&temperature, p) - exact(x, selkie_world_time(world))));
+    }
+    return worst;
+}
+
+static double warm(double x, double t)
+{
+    (void)x, (void)t;
+    return 350.0;
+}
+
+static double cold(double x, double t)
+{
+    (void)x, (void)t;
+    return 300.0;
+}
+
+/* Behind a slab of 8 cells. */
+static double behind_slab(double x, double t)
+{
+    return 300.0 + 50.0 * erfc((x - 8 * H) / (2 * sqrt(1e-4 * ALPHA * t)));
+}
+
+/* A slab beside a warm wall, and behind it one that conducts 10^4 times worse: the first stays as warm as the wall to
+ * 10^-4 of the difference, the second is a half space with a warm wall. Particles within 1.5 cells of the interface
+ * share cells with the other material, and keep a part of the first jump. */
+static void two_slabs(void **state)
+{
+    (void)state;
+    heat_scene s;
+    selkie_material_def materials[2];
+    const double end = pow(12 * H, 2) / (1e-4 * ALPHA);
+    strip(&s, 2, 96, end / 400);
+    add_second(&s, materials, 1e-4 * s.material.conductivity, box_shape(8 * H, 0, 0, 96 * H, 4 * H, 4 * H));
+    s.t.scene.domain.temperature[0] = 350.0;
+    selkie_world *world = make_world(&s.t);
+    run_until(world, end);
+    at_most("slabs of conductivities 1 : 1e-4", "largest error in the worse conductor",
+            material_error(world, 1, 9.5 * H, behind_slab) / 50.0, 0.05);
+    selkie_world_destroy(world);
+}
+
+/* A block that does not conduct keeps its temperature in a bath that becomes as warm as its wall. */
+static void insulated_block(void **state)
+{
+    (void)state;
+    heat_scene s;
+    selkie_material_def materials[2];
+    const double end = pow(200 * H, 2) / ALPHA;
+    strip(&s, 2, 32, end / 100);
+    s.t.scene.domain.size[1] = 32 * H;
+    s.t.liquids[0].shape = box_shape(0, 0, 0, 32 * H, 32 * H, 4 * H);
+    add_second(&s, materials, 0.0, box_shape(12 * H, 12 * H, 0, 20 * H, 20 * H, 4 * H));
+    s.t.liquids[1].temperature = 320.0;
+    s.t.scene.domain.temperature[0] = 350.0;
+    selkie_world *world = make_world(&s.t);
+    run_until(world, end);
+    at_most("block without conduction", "change of its temperature (K)", material_error(world, 1, 0.0, cold), 1e-4);
+    at_most("block without conduction", "error of the bath behind it (K)", material_error(world, 0, 22 * H, warm),
+            0.01);
+    selkie_world_destroy(world);
+}
+
 /* Water that may freeze. */
 static void ice(heat_scene *s, double cell_size)
 {
@@ -326,13 +421,15 @@ static void ice_melts_and_freezes(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[16];
+    struct CMUnitTest tests[24];
     size_t count = 0;
     memset(tests, 0, sizeof tests);
     for (size_t n = 0; n < sizeof stefan_cases / sizeof *stefan_cases; n++)
         tests[count++] = (struct CMUnitTest){.name = "stefan", .test_func = stefan, .initial_state = &stefan_cases[n]};
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(half_space);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(robin);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(two_slabs);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(insulated_block);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_floats);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(warm_rises);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_spins);

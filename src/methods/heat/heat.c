@@ -285,7 +285,7 @@ void sk_heat_finish_cell(const sk_heat *heat, const sk_heat_cells *cells, size_t
         if (sums[SK_HEAT_MATERIAL_2] / capacity - mean * mean > 1e-6) {
             cells->phase[cell] = SK_HEAT_MIXED;
             cells->temperature[cell] = sums[SK_HEAT_TEMPERATURE] / capacity;
-            cells->resistance[cell] = sums[SK_HEAT_RESISTANCE] / capacity;
+            cells->resistance[cell] = sk_heat_layers(sums[SK_HEAT_RESISTANCE] / capacity, heat->least_resistance);
             return;
         }
         cells->material[cell] = (uint8_t)(mean + 0.5);

@@ -128,7 +128,8 @@ static inline __attribute__((always_inline)) void sk_heat_values(const sk_heat *
     if (!several)
         return;
     values[SK_HEAT_TEMPERATURE] = curve->capacity * sk_heat_temperature(curve, enthalpy);
-    values[SK_HEAT_RESISTANCE] = curve->capacity * __builtin_fabs(sk_heat_resistance(curve, enthalpy));
+    values[SK_HEAT_RESISTANCE] =
+        curve->capacity * sk_heat_layer(sk_heat_resistance(curve, enthalpy), heat->least_resistance);
     values[SK_HEAT_MATERIAL] = curve->capacity * material;
     values[SK_HEAT_MATERIAL_2] = curve->capacity * material * material;
 }

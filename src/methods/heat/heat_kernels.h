@@ -64,8 +64,27 @@ SK_KERNEL double sk_heat_liquid_fraction(const sk_heat_curve *curve, double enth
 SK_KERNEL double sk_heat_resistance(const sk_heat_curve *curve, double enthalpy)
 {
     const double liquid = sk_heat_liquid_fraction(curve, enthalpy);
-    const double mean = liquid * curve->resistance + (1.0 - liquid) * curve->solid_resistance;
+    double mean = liquid * curve->resistance + (1.0 - liquid) * curve->solid_resistance;
+    /* One phase insulates: the other is what heat may pass. */
+    if (curve->resistance == 0.0 || curve->solid_resistance == 0.0)
+        mean = liquid == 1.0                     ? curve->resistance
+               : liquid == 0.0 && enthalpy < 0.0 ? curve->solid_resistance
+                                                 : curve->resistance + curve->solid_resistance;
     return curve->melts && enthalpy >= 0.0 && enthalpy <= curve->latent ? -mean : mean;
+}
+
+/* Resistance of a particle in a cell of several materials, for the mean of the cell: layers lie one behind the other.
+ * An insulator's is as good as infinite. */
+SK_KERNEL double sk_heat_layer(double resistance, double least_resistance)
+{
+    const double own = __builtin_fabs(resistance);
+    return own > 0.0 ? own : 1e30 * least_resistance;
+}
+
+/* Back from the mean of a cell: 0 = no conduction. */
+SK_KERNEL double sk_heat_layers(double mean, double least_resistance)
+{
+    return mean < 1e15 * least_resistance ? mean : 0.0;
 }
 
 SK_KERNEL int sk_heat_phase(const sk_heat_curve *curve, double enthalpy)
@@ -115,6 +134,8 @@ SK_KERNEL float sk_heat_face(float open, float filled_below, float filled_above,
                              double least_resistance)
 {
     const float filled = filled_below < filled_above ? filled_below : filled_above;
+    if (below == 0.0 || above == 0.0) /* an insulator */
+        return 0.0f;
     /* A cell in the melting range is as its neighbour; between two of them there is no difference of temperature. */
     const double a = below > 0.0 ? below : above > 0.0 ? above : -below;
     const double b = above > 0.0 ? above : below > 0.0 ? below : -above;
