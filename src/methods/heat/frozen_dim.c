@@ -159,21 +159,26 @@ static int body_near(const sk_step *step, const sk_frozen *frozen, sk_plain_cell
 /* Bodies of the particles of a block, and their positions. */
 static void assign_block(const sk_step *step, sk_frozen *frozen, const float *liquid, int block)
 {
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    int16_t *content = frozen->content + (size_t)block * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        content[c] = (int16_t)(start[c] == start[c + 1] ? SK_FROZEN_EMPTY : NONE);
+    if (!frozen->marked[block])
+        return;
     SK_PLAIN_EACH_CELL(cell, block)
     {
-        uint32_t first, last, solid = 0;
-        sk_plain_particles(&step->grid, cell, &first, &last);
-        const int body = frozen->marked[block] && last > first ? body_near(step, frozen, cell) : NONE;
+        const uint32_t first = start[cell.local], last = start[cell.local + 1];
+        uint32_t solid = 0;
+        for (uint32_t p = first; p < last; p++)
+            solid += (uint32_t)sk_frozen_is_solid(liquid, p);
+        const int body = solid ? body_near(step, frozen, cell) : NONE;
+        if (body == NONE)
+            continue;
         for (uint32_t p = first; p < last; p++) {
-            const int is_solid = sk_frozen_is_solid(liquid, p);
-            frozen->body_of[p] = (int16_t)(is_solid ? body : NONE);
-            solid += (uint32_t)is_solid;
+            frozen->body_of[p] = (int16_t)(sk_frozen_is_solid(liquid, p) ? body : NONE);
             memcpy(frozen->before[p], step->particles.records[p].position, sizeof *frozen->before);
         }
-        frozen->content[sk_plain_index(cell)] = (int16_t)(last == first            ? SK_FROZEN_EMPTY
-                                                          : !solid || body == NONE ? NONE
-                                                          : solid == last - first  ? body
-                                                                                   : SK_FROZEN_MIXED);
+        content[cell.local] = (int16_t)(solid == last - first ? body : SK_FROZEN_MIXED);
     }
 }
 
@@ -414,9 +419,12 @@ static int find_shares(const sk_step *step, const sk_frozen *frozen, int block)
     for (int d = 0; d < SELKIE_DIM; d++) {
         const size_t here = sk_plain_index(cell);
         int owner = NONE;
-        const float open = open_fraction_at(step, cell, d);
-        float share = open > 0.0f ? plain_share(frozen, cell, sk_plain_next(&step->grid, cell, d, -1), &owner) : 0.0f;
-        if (share < 0.0f)
+        float share = plain_share(frozen, cell, sk_plain_next(&step->grid, cell, d, -1), &owner);
+        const float open = share != 0.0f ? open_fraction_at(step, cell, d) : 0.0f;
+        if (!(open > 0.0f)) {
+            share = 0.0f;
+            owner = NONE;
+        } else if (share < 0.0f)
             share = share_of_face(step, frozen, cell, d, &owner);
         frozen->share[d][here] = open * share;
         frozen->owner[d][here] = (int16_t)owner;
