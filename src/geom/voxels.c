@@ -21,11 +21,6 @@ typedef struct voxel_job {
     int threads;
 } voxel_job;
 
-static inline size_t cell_index(const sk_voxels *v, int i, int j, int k)
-{
-    return (size_t)i + (size_t)v->cells[0] * ((size_t)j + (size_t)v->cells[1] * (size_t)k);
-}
-
 static inline double center_along(const sk_voxels *v, int axis, int i)
 {
     return axis < v->dimension ? v->low[axis] + (i + 0.5) * v->cell : 0.0;
@@ -51,7 +46,7 @@ static void mark_asked(voxel_job *job, const sk_shape *shape)
         for (int i = 0; i < v->cells[0]; i++) {
             double x[3] = {center_along(v, 0, i), center_along(v, 1, j), center_along(v, 2, k)};
             if (sk_shape_inside(shape, x))
-                job->marks[cell_index(v, i, j, k)] |= INSIDE;
+                job->marks[sk_voxels_cell(v, i, j, k)] |= INSIDE;
         }
     }
 }
@@ -94,7 +89,7 @@ static void toggle(voxel_job *job, int axis, double x, const int cell[3])
     int at[3] = {cell[0], cell[1], cell[2]};
     at[axis] = place > 0.0 ? (int)fmin(place, v->cells[axis]) : 0;
     if (at[axis] < v->cells[axis])
-        job->marks[cell_index(v, at[0], at[1], at[2])] ^= (uint8_t)(VOTE << axis);
+        job->marks[sk_voxels_cell(v, at[0], at[1], at[2])] ^= (uint8_t)(VOTE << axis);
 }
 
 static void cross_triangle(voxel_job *job, int axis, const double t[3][3])
@@ -223,7 +218,7 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
         }
         uint8_t mark; /* other threads may set THIN */
 #pragma omp atomic read
-        mark = job->marks[cell_index(v, cell[0], cell[1], cell[2])];
+        mark = job->marks[sk_voxels_cell(v, cell[0], cell[1], cell[2])];
         deep = deep && (mark & INSIDE);
     }
     if (deep)
@@ -261,7 +256,7 @@ static void mark_plane(voxel_job *job, const int cell[3], const double x[3], con
         }
         if (!exists || fabs(off) > reach * (1.0 - 1e-9) || far2 - off * off > 0.5625 * v->cell * v->cell)
             continue;
-        uint8_t *mark = &job->marks[cell_index(v, at[0], at[1], at[2])];
+        uint8_t *mark = &job->marks[sk_voxels_cell(v, at[0], at[1], at[2])];
 #pragma omp atomic update
         *mark |= THIN;
     }
@@ -357,7 +352,7 @@ static int has_neighbor_of_level(const sk_voxels *v, const uint8_t *levels, int 
             for (int di = -1; di <= 1; di++) {
                 int x = i + di, y = j + dj, z = v->dimension == 3 ? k + dk : 0;
                 int outside = x < 0 || y < 0 || z < 0 || x >= v->cells[0] || y >= v->cells[1] || z >= v->cells[2];
-                if ((outside ? 0 : levels[cell_index(v, x, y, z)]) == level)
+                if ((outside ? 0 : levels[sk_voxels_cell(v, x, y, z)]) == level)
                     return 1;
             }
     return 0;
@@ -377,7 +372,7 @@ static void find_layers(voxel_job *job, int layers)
         for (int k = 0; k < v->cells[2]; k++)
             for (int j = 0; j < v->cells[1]; j++)
                 for (int i = 0; i < v->cells[0]; i++) {
-                    size_t c = cell_index(v, i, j, k);
+                    size_t c = sk_voxels_cell(v, i, j, k);
                     if (levels[c] == 255 && has_neighbor_of_level(v, levels, i, j, k, level - 1))
                         levels[c] = (uint8_t)level;
                 }
@@ -402,7 +397,7 @@ static selkie_code collect(voxel_job *job, int layers, const char *what, selkie_
     for (int k = 0; k < v->cells[2]; k++)
         for (int j = 0; j < v->cells[1]; j++)
             for (int i = 0; i < v->cells[0]; i++) {
-                size_t c = cell_index(v, i, j, k);
+                size_t c = sk_voxels_cell(v, i, j, k);
                 v->places[c] = -1;
                 if (!is_taken(job->marks[c], layers))
                     continue;
@@ -476,16 +471,4 @@ void sk_voxels_free(sk_voxels *voxels)
     voxels->centers = NULL;
     voxels->places = NULL;
     voxels->count = 0;
-}
-
-int32_t sk_voxels_at(const sk_voxels *voxels, const double local[3])
-{
-    int cell[3] = {0, 0, 0};
-    for (int d = 0; d < voxels->dimension; d++) {
-        double place = floor((local[d] - voxels->low[d]) / voxels->cell);
-        if (!(place >= 0.0 && place < voxels->cells[d]))
-            return -1;
-        cell[d] = (int)place;
-    }
-    return voxels->places[cell_index(voxels, cell[0], cell[1], cell[2])];
 }

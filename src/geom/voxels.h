@@ -18,18 +18,7 @@
 #include <stdint.h>
 #include "base/memory.h"
 #include "geom/shape.h"
-
-typedef struct sk_voxels {
-    sk_memory *memory;
-    int dimension;
-    double low[3];       /* m  lower corner of cell 0 0 0, in the shape's own frame */
-    double cell;         /* m  side of a cell */
-    int cells[3];        /*    of the grid: the shape's box and one more all around */
-    size_t count;        /*    cells taken */
-    size_t solid_count;  /*    cells of the shape, taken or not (a shell leaves the inner ones out) */
-    float (*centers)[3]; /* m  of the cells taken, x fastest */
-    int32_t *places;     /*    [cells] place in `centers`, -1: not taken */
-} sk_voxels;
+#include "geom/voxels_kernels.h"
 
 typedef struct sk_voxels_options {
     double cell;              /* m  side of a cell */
@@ -44,8 +33,5 @@ typedef struct sk_voxels_options {
 selkie_code sk_voxels_create(const sk_shape *shape, const sk_voxels_options *options, sk_voxels *voxels,
                              selkie_error *error);
 void sk_voxels_free(sk_voxels *voxels);
-
-/* The taken cell that a point of the shape's own frame falls into, as a place in `centers`; -1 if none. */
-int32_t sk_voxels_at(const sk_voxels *voxels, const double local[3]);
 
 #endif

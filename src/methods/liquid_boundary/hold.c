@@ -4,37 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static int in_solid(const sk_liquid_boundary *boundary, const sk_object *object, const double local[3])
-{
-    int32_t place = sk_voxels_at(&object->voxels, local);
-    return place >= 0 && boundary->solid[object->first + (uint32_t)place];
-}
-
-/* The pressure against fluid depends on the current positions, not on the next ones. A particle that crosses a spacing
- * in a step may end between boundary particles, which push it on to either side. It returns to its old place relative
- * to the object and loses the velocity into the object. Particles that were inside before are left to the pressure. */
-static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
-                         sk_particle *particle)
-{
-    double x[3] = {0, 0, 0}, before[3] = {0, 0, 0}, local[3];
-    for (int d = 0; d < step->dimension; d++) {
-        x[d] = particle->position[d];
-        before[d] = x[d] - step->dt * particle->velocity[d];
-    }
-    sk_pose_to_local(&object->next, x, local);
-    if (!in_solid(boundary, object, local))
-        return 0;
-    sk_pose_to_local(&object->now, before, local);
-    if (in_solid(boundary, object, local))
-        return 0;
-    sk_pose_to_world(&object->next, local, x);
-    for (int d = 0; d < step->dimension; d++) {
-        particle->velocity[d] = (float)((x[d] - before[d]) / step->dt);
-        particle->position[d] = (float)x[d];
-    }
-    return 1;
-}
-
 /* Recomputes the position sums, since some particles have moved back. Spans of one size are added in order, for the
  * same bits on any number of threads. */
 static selkie_code sum_again(sk_step *step, selkie_error *error)
@@ -87,14 +56,10 @@ selkie_code sk_liquid_boundary_hold(sk_step *step, selkie_error *error)
     boundary->stopped = 0;
     if (!boundary->boundaries || !(step->dt > 0.0))
         return SELKIE_OK;
+    const sk_roles roles = sk_roles_of(step);
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : stopped)
-    for (int64_t p = 0; p < particles->count; p++) {
-        sk_particle *particle = &particles->records[p];
-        if (particle->flags & (SK_PARTICLE_CANDIDATE | SK_PARTICLE_BOUNDARY | SK_PARTICLE_DEAD))
-            continue;
-        for (int o = 0; o < boundary->object_count; o++)
-            stopped += hold_particle(boundary, &boundary->objects[o], step, particle);
-    }
+    for (int64_t p = 0; p < particles->count; p++)
+        stopped += hold_particle(&roles, &particles->records[p]);
     boundary->stopped = stopped;
     if (!stopped)
         return SELKIE_OK;

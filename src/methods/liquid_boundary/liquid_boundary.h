@@ -23,11 +23,10 @@
 
 #include "geom/shape.h"
 #include "geom/voxels.h"
+#include "methods/liquid_boundary/roles_plain.h"
 #include "methods/method.h"
 
 extern const sk_method sk_method_liquid_boundary;
-
-enum { SK_ROLE_FLUID, SK_ROLE_CANDIDATE, SK_ROLE_BOUNDARY }; /* values of the attribute "role" */
 
 typedef struct sk_object {
     const selkie_object_def *def;
@@ -35,11 +34,9 @@ typedef struct sk_object {
     sk_voxels voxels;           /*   samples, in the object's own frame */
     uint32_t first;             /*   number of its first sample over all objects */
     sk_shape **regions;
-    double *sweep;     /*   [timeline][2] smallest and largest coordinate of the samples along release_direction */
-    sk_pose now, next; /*   at the start and at the end of the step */
-    const selkie_timeline_entry *entry; /* the entry that runs or is being released; NULL: none yet */
-    int gathers;                        /*   takes candidates */
-    int64_t held;                       /*   samples with a particle */
+    double *sweep; /*   [timeline][2] smallest and largest coordinate of the samples along release_direction */
+    int gathers;   /*   takes candidates */
+    int64_t held;  /*   samples with a particle */
 } sk_object;
 
 typedef struct sk_liquid_boundary {
@@ -47,12 +44,13 @@ typedef struct sk_liquid_boundary {
     double spacing; /* m  between particles */
     int object_count;
     sk_object *objects;
+    sk_object_frame *frames; /*  [objects] in this step */
     uint32_t sample_count;
     uint32_t *holder; /*  [samples] 1 + index of the particle of a sample, 0: none; valid until particles are sorted */
     uint8_t *solid;   /*  [samples] that particle is boundary */
 
     /* results of the last step */
-    int64_t candidates, boundaries, vacant;
+    int64_t candidates, boundaries;
     int64_t arrived, released, assigned, exchanged, stopped; /* in this step */
 } sk_liquid_boundary;
 
@@ -76,13 +74,16 @@ static inline void sk_object_sample(const sk_object *object, const sk_pose *pose
  * begins inside the domain if it exists from the start. */
 selkie_code sk_object_check_motion(const sk_step *step, const sk_object *object, int index, selkie_error *error);
 
+/* Finds poses and releases of the objects in this step, and whether they take candidates. */
+void sk_liquid_boundary_begin(sk_step *step);
+/* The objects and the particles of the step as the functions of one particle see them. */
+sk_roles sk_roles_of(const sk_step *step);
+/* Does an object with `held` samples look for fluid in this step? */
+int sk_object_searches(const sk_object *object, const sk_step *step);
+
 /* The phases. */
 selkie_code sk_liquid_boundary_roles(sk_step *step, selkie_error *error);
 selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error);
 selkie_code sk_liquid_boundary_hold(sk_step *step, selkie_error *error);
-
-/* Velocity (m/s) towards a target `offset` (m) away: beta, eased, and never past the target in a step (Eq. 4). */
-void sk_candidate_velocity(const selkie_object_def *def, double spacing, double dt, const double offset[3],
-                           double velocity[3]);
 
 #endif
