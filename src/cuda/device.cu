@@ -406,6 +406,7 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
+    sk_cuda_release_roles(cuda);
     sk_cuda_release_frames(cuda);
     sk_cuda_end_profile(cuda);
     if (cuda->sent)

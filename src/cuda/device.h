@@ -121,6 +121,11 @@ typedef struct sk_cuda_unilateral {
     float largest;    /* of all blocks */
 } sk_cuda_unilateral;
 
+/* Particles of liquid boundaries in a step: sk_liquid_boundary. */
+typedef struct sk_cuda_role_counts {
+    unsigned long long candidates, boundaries, arrived, released, assigned, exchanged, stopped;
+} sk_cuda_role_counts;
+
 /* Results of a step that the host reads. */
 typedef struct sk_cuda_results {
     int64_t count; /* particles after the sort */
@@ -150,6 +155,7 @@ typedef struct sk_cuda_results {
         int viscosity_iterations, viscosity_failed; /* of implicit viscosity */
         double pressure;                            /* sum over the particles, in whole units: sk_sph_whole_pressure */
     } sph;
+    sk_cuda_role_counts roles;
     double elastic_energy, plastic_work, wave_speed; /* J/m3 times points, likewise, m/s */
     struct {
         int iterations, converged, broken, unknowns, twice;
@@ -318,8 +324,9 @@ typedef struct sk_cuda_solids {
     sk_obstacle *obstacle_copies;
     sk_obstacle *obstacles;       /* device */
     uint64_t *bins;               /* device */
-    sk_cuda_shape *shapes;        /* device: of obstacles, sources and drains */
+    sk_cuda_shape *shapes;        /* device: of obstacles, sources, drains and regions */
     sk_cuda_shape *source_shapes; /* host's copy: of sources and drains */
+    int first_region;             /* the first shape of a region of liquid boundaries */
     int has_thin;                 /* an obstacle may have walls that the grid does not resolve: grid/barriers.h */
 } sk_cuda_solids;
 
@@ -372,7 +379,10 @@ struct sk_cuda {
     sk_sph sph_shadow;       /* addresses of SPH's arrays on the device */
     float *surface_pressure; /* device: step->surface_pressure; NULL = none */
     int walls_sent;
-    size_t wall_bytes[4]; /* of the boundary particles, their cells, the table of their blocks, and the parts */
+    size_t wall_bytes[4];        /* of the boundary particles, their cells, the table of their blocks, and the parts */
+    struct sk_cuda_roles *roles; /* device: liquid boundaries; NULL = none. Not among the allocations */
+    struct sk_object_frame *role_frames; /* the objects with the device's addresses */
+    size_t role_bytes;
 };
 
 /* --- the host's side --- */
@@ -396,6 +406,8 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error);
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
 void sk_cuda_release_solids(sk_cuda *cuda);
+/* Gives back the memory of liquid boundaries. */
+void sk_cuda_release_roles(sk_cuda *cuda);
 /* Gives back the pinned memory that frames left, once all of them are written. */
 void sk_cuda_release_frames(sk_cuda *cuda);
 /* Makes room for more particles; those on the device stay. */

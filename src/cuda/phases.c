@@ -57,6 +57,9 @@ static const struct {
     {"sph", "pressure", {sk_cuda_sph_pressure_2d, sk_cuda_sph_pressure_3d}},
     {"sph", "wall_friction", {sk_cuda_sph_wall_friction_2d, sk_cuda_sph_wall_friction_3d}},
     {"sph", "integrate", {sk_cuda_sph_integrate_2d, sk_cuda_sph_integrate_3d}},
+    {"liquid_boundary", "roles", {sk_cuda_roles_of_particles, sk_cuda_roles_of_particles}},
+    {"liquid_boundary", "animate", {sk_cuda_animate, sk_cuda_animate}},
+    {"liquid_boundary", "hold", {sk_cuda_hold_2d, sk_cuda_hold_3d}},
     {"densities", "weigh", {sk_cuda_masses_2d, sk_cuda_masses_3d}},
 };
 
@@ -86,7 +89,10 @@ static const char *missing_shape(const selkie_scene *scene)
         other |= has_other_members(&scene->sources[s].shape);
     for (int s = 0; s < scene->drain_count; s++)
         other |= has_other_members(&scene->drains[s].shape);
-    return other ? "obstacles, sources or drains shaped as waves and height fields" : NULL;
+    for (int o = 0; o < scene->object_count; o++)
+        for (int r = 0; r < scene->objects[o].region_count; r++)
+            other |= has_other_members(&scene->objects[o].regions[r]);
+    return other ? "obstacles, sources, drains or regions of objects shaped as waves and height fields" : NULL;
 }
 
 /* Blocks that touch must differ in colour for the solver's smoother, unless a block touches itself. */
@@ -118,7 +124,7 @@ static const char *missing_in_sph(const selkie_scene *scene)
     for (int p = 0; p < scene->probe_count; p++)
         if (scene->probes[p].kind == SELKIE_PROBE_FORCE || scene->probes[p].kind == SELKIE_PROBE_TORQUE)
             return "probes of forces in SPH";
-    return scene->object_count ? "liquid boundaries" : NULL;
+    return NULL;
 }
 
 /* The part of a scene that the GPU cannot run yet; NULL = none. */

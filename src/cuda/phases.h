@@ -53,6 +53,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_sph_pressure_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_wall_friction_##dim(sk_step *step, selkie_error *error);                                   \
     selkie_code sk_cuda_sph_integrate_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_hold_##dim(sk_step *step, selkie_error *error);                                                \
     /* Memory of SPH, more of it for more particles than before, and its constants of the step. */                     \
     struct sk_cuda_sent;                                                                                               \
     selkie_code sk_cuda_take_sph_##dim(sk_step *step, selkie_error *error);                                            \
@@ -86,6 +87,8 @@ enum { SK_CUDA_MOST_FORCES = 32 };
 selkie_code sk_cuda_particle_forces(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_sources(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_emit(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_roles_of_particles(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_animate(sk_step *step, selkie_error *error);
 
 SK_CUDA_PHASES(2d)
 SK_CUDA_PHASES(3d)

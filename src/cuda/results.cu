@@ -139,7 +139,7 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
 
 size_t sk_cuda_bytes(const sk_step *step)
 {
-    return step->cuda ? step->cuda->bytes : 0;
+    return step->cuda ? step->cuda->bytes + step->cuda->role_bytes : 0;
 }
 
 int sk_cuda_block_count(const sk_step *step)

@@ -9,6 +9,7 @@
 extern "C" {
 #include "base/block_table.h"
 #include "grid/solids.h"
+#include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/sources/sources.h"
 }
 
@@ -206,19 +207,37 @@ static selkie_code take_parts(sk_cuda *cuda, const sk_shape *shape, sk_shape_par
     return SELKIE_OK;
 }
 
-/* The primitives of all shapes: of obstacles, sources and drains. */
+/* The shape of region number n of the liquid boundaries; NULL: there are fewer. */
+static const sk_shape *shape_of_region(const sk_step *step, int n)
+{
+    const sk_liquid_boundary *boundary = step->objects;
+    for (int o = 0; boundary && o < boundary->object_count; o++) {
+        if (n < boundary->objects[o].def->region_count)
+            return boundary->objects[o].regions[n];
+        n -= boundary->objects[o].def->region_count;
+    }
+    return NULL;
+}
+
+/* The primitives of all shapes: of obstacles, sources and drains, regions of liquid boundaries. */
 static selkie_code take_shapes(sk_cuda *cuda, const sk_step *step, selkie_error *error)
 {
     const sk_sources *sources = step->sources;
     const int streams = sources ? sources->source_count + sources->drain_count : 0;
-    const int obstacles = step->solids.obstacle_count, count = obstacles + streams;
+    const int obstacles = step->solids.obstacle_count;
+    int count = obstacles + streams;
+    cuda->solids.first_region = count;
+    while (shape_of_region(step, count - cuda->solids.first_region))
+        count++;
     sk_shape_part *parts = (sk_shape_part *)calloc((size_t)count * MOST_PARTS + 1, sizeof *parts), *there = NULL;
     sk_cuda_shape *shapes = (sk_cuda_shape *)calloc((size_t)count + 1, sizeof *shapes);
     selkie_code code = parts && shapes ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the shapes");
     if (code == SELKIE_OK)
         code = sk_cuda_take(cuda, &there, ((size_t)count * MOST_PARTS + 1) * sizeof *there, 1, error);
     for (int n = 0; code == SELKIE_OK && n < count; n++) {
-        const sk_shape *shape = n < obstacles ? step->solids.obstacles[n].shape : sources->sources[n - obstacles].shape;
+        const sk_shape *shape = n < obstacles             ? step->solids.obstacles[n].shape
+                                : n < obstacles + streams ? sources->sources[n - obstacles].shape
+                                                          : shape_of_region(step, n - obstacles - streams);
         code = take_parts(cuda, shape, parts + n * MOST_PARTS, &shapes[n].count, error);
         shapes[n].parts = there + n * MOST_PARTS;
         cuda->solids.has_thin |= n < obstacles && !step->solids.obstacles[n].is_thick;

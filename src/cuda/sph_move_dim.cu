@@ -1,8 +1,10 @@
 /* The move of SPH on the GPU, its memory, constants and walls. */
+#include "cuda/roles_parts.h"
 #include "cuda/sph_parts.h"
 
 extern "C" {
 #include "defs/materials.h"
+#include "methods/liquid_boundary/liquid_boundary.h"
 }
 
 /* --- Move --- */
@@ -73,7 +75,8 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
     const int solved = step->dt > 0.0 && sk_step_has_pressure(step) && results->count > 0;
     report->pairs = (int64_t)results->sph.pairs;
     report->list_bytes = (int64_t)results->sph.rows * GROUP * (SELKIE_DIM == 3 ? 10 : 8);
-    report->compression = results->count ? results->sph.compression / (double)results->count : 0.0;
+    report->boundaries = (int64_t)results->sph.boundaries;
+    report->compression = results->sph.compression / fmax((double)(results->count - report->boundaries), 1.0);
     report->compression_max = results->sph.compression_max;
     sph->pressure_sum = results->sph.pressure;
     if (sk_sph_viscosity_is_implicit(step)) {
@@ -91,14 +94,80 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
     return results->sph.diverged ? sk_sph_diverged(step, results->sph.iterations, error) : SELKIE_OK;
 }
 
+/* The end of the step: its results are here afterwards. */
+static selkie_code finish(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_finish_step(step, error));
+    return take_report(step, error);
+}
+
 selkie_code SK_DIM(sk_cuda_sph_integrate)(sk_step *step, selkie_error *error)
 {
     SK_TRY(sk_cuda_run(step, "sph_integrate", launch_integrate, error));
     sk_particles_moved(&step->particles);
     step->cuda->particles_here = 0;
     step->cuda->has_keys = 1;
-    SK_TRY(sk_cuda_finish_step(step, error));
-    return take_report(step, error);
+    return step->objects ? SELKIE_OK : finish(step, error); /* the hold comes first */
+}
+
+/* --- Hold --- */
+
+/* Moves particles back that a too long step has moved into a solid cell, and adds up again. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    hold(const sk_step *step, const sk_cuda_roles *there, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_roles all = roles_in_step(step, there);
+    const int64_t count = there->counts.boundaries && step->dt > 0.0 ? step->particles.count : 0;
+    sk_sph_moved_sums sums = {{0.0, 0.0, 0.0}, 0.0, 0.0, 0, 0};
+    double stopped = 0.0;
+    SK_CUDA_EACH(i, count)
+    {
+        sk_particle particle = load_particle(&step->particles.records[i]);
+        const int times = hold_particle(&all, &particle);
+        if (times)
+            store_particle(&step->particles.records[i], particle);
+        stopped += (double)times;
+        sk_sph_add_moved(&particle, &sums);
+    }
+    double total[5] = {sums.kinetic, sums.position[0], sums.position[1], sums.position[2], stopped},
+           largest = sums.fastest2;
+    if (!sum_over_launch(data, total, &largest) || threadIdx.x != 0)
+        return;
+    data->results.roles = there->counts;
+    data->results.roles.stopped = (unsigned long long)total[4];
+    if (!(total[4] > 0.0))
+        return;
+    data->results.kinetic = total[0];
+    for (int d = 0; d < 3; d++)
+        data->results.positions[d] = total[1 + d];
+    data->results.fastest2 = largest;
+}
+
+static void launch_hold(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, hold, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step, cuda->roles, cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_hold)(sk_step *step, selkie_error *error)
+{
+    sk_liquid_boundary *boundary = step->objects;
+    const sk_cuda_role_counts *counts = &step->cuda->results->roles;
+    SK_TRY(sk_cuda_run(step, "hold", launch_hold, error));
+    SK_TRY(finish(step, error));
+    boundary->candidates = (int64_t)counts->candidates;
+    boundary->boundaries = (int64_t)counts->boundaries;
+    boundary->arrived = (int64_t)counts->arrived;
+    boundary->released = (int64_t)counts->released;
+    boundary->assigned = (int64_t)counts->assigned;
+    boundary->exchanged = (int64_t)counts->exchanged;
+    boundary->stopped = (int64_t)counts->stopped;
+    if (!boundary->stopped)
+        return SELKIE_OK;
+    step->cuda->has_keys = 0; /* they are those before the hold */
+    sk_particles_moved(&step->particles);
+    return SELKIE_OK;
 }
 
 /* --- Memory, constants and walls --- */

@@ -303,15 +303,20 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     prepare(const sk_step *step, const sk_cuda_sph_constants *constants, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
+    /* Solid particles of liquid boundaries have no equation and must not dilute the mean: sk_sph_begin_solve. */
+    const double solid = data->results.sph.boundaries;
+    sk_sph_system system = constants->system;
+    system.roles = solid > 0.0;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         data->sph.progress = constants->progress;
+        data->sph.progress.unit = fmax((double)step->particles.count - solid, 1.0) * step->sph->spacing;
         data->sph.done = 0;
         data->sph.diverged = 0;
     }
     SK_CUDA_EACH(i, step->particles.count)
     {
         const plain_list list = list_of_particle(&data->sph, step->sph, i);
-        prepare_particle(step, &constants->system, &list, (uint32_t)i);
+        prepare_particle(step, &system, &list, (uint32_t)i);
     }
 }
 

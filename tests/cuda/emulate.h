@@ -128,6 +128,12 @@ template <typename T> inline T atomicCAS(T *at, T expected, T value)
     *at = before == expected ? value : before;
     return before;
 }
+template <typename T, typename U> inline T atomicExch(T *at, U value)
+{
+    const T before = *at;
+    *at = (T)value;
+    return before;
+}
 template <typename T, typename U> inline T atomicAdd(T *at, U value)
 {
     const T before = *at;
