@@ -280,6 +280,10 @@ typedef struct sk_cuda_sent {
     sk_cuda_sph_constants sph_constants;
 } sk_cuda_sent;
 
+/* Force and torque of SPH on a part of the walls, by their origin: friction of no-slip surfaces (in units of particle
+ * mass / step), pressure (particle mass / step^2), Coulomb's friction (N, N m). */
+enum { SK_CUDA_FORCE_OF_VISCOSITY, SK_CUDA_FORCE_OF_PRESSURE, SK_CUDA_FORCE_OF_RUBBING, SK_CUDA_PART_FORCES };
+
 /* Kinds of solves. */
 enum {
     SK_CUDA_PRESSURE,
@@ -379,8 +383,9 @@ struct sk_cuda {
     sk_sph sph_shadow;       /* addresses of SPH's arrays on the device */
     float *surface_pressure; /* device: step->surface_pressure; NULL = none */
     int walls_sent;
-    size_t wall_bytes[4];        /* of the boundary particles, their cells, the table of their blocks, and the parts */
-    struct sk_cuda_roles *roles; /* device: liquid boundaries; NULL = none. Not among the allocations */
+    size_t wall_bytes[4]; /* of the boundary particles, their cells, the table of their blocks, and the parts */
+    double (*part_forces)[SK_CUDA_PART_FORCES][6]; /* device: [parts]; NULL = no probe measures them */
+    struct sk_cuda_roles *roles;         /* device: liquid boundaries; NULL = none. Not among the allocations */
     struct sk_object_frame *role_frames; /* the objects with the device's addresses */
     size_t role_bytes;
 };

@@ -118,15 +118,6 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
                                                             : NULL;
 }
 
-/* Parts of SPH; NULL = none is missing. */
-static const char *missing_in_sph(const selkie_scene *scene)
-{
-    for (int p = 0; p < scene->probe_count; p++)
-        if (scene->probes[p].kind == SELKIE_PROBE_FORCE || scene->probes[p].kind == SELKIE_PROBE_TORQUE)
-            return "probes of forces in SPH";
-    return NULL;
-}
-
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
@@ -134,8 +125,6 @@ static const char *missing_part(const selkie_scene *scene)
     const int is_sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
     if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points && !is_sph)
         return "a discretization other than \"grid\", \"mpm\" and \"sph\"";
-    if (is_sph && missing_in_sph(scene))
-        return missing_in_sph(scene);
     if (has_points && (scene->source_count || scene->drain_count))
         return "sources and drains of elastoplastic points";
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))

@@ -94,10 +94,35 @@ static selkie_code take_report(sk_step *step, selkie_error *error)
     return results->sph.diverged ? sk_sph_diverged(step, results->sph.iterations, error) : SELKIE_OK;
 }
 
+/* Forces of the step on parts of the walls that probes measure. */
+static selkie_code take_forces(sk_step *step, selkie_error *error)
+{
+    const sk_cuda *cuda = step->cuda;
+    const double over_step = step->dt > 0.0 ? 1.0 / step->dt : 0.0;
+    const double unit[SK_CUDA_PART_FORCES] = {step->particle_mass * over_step,
+                                              step->particle_mass * over_step * over_step, 1.0};
+    for (int b = 0; cuda->part_forces && b < step->sph->boundary.body_count; b++) {
+        sk_sph_body *body = &step->sph->boundary.bodies[b];
+        double forces[SK_CUDA_PART_FORCES][6];
+        if (!body->wants_force)
+            continue;
+        SK_CUDA_TRY(cudaMemcpyAsync(forces, cuda->part_forces[b], sizeof forces, cudaMemcpyDeviceToHost, cuda->stream),
+                    "the forces on walls", error);
+        SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the forces on walls", error);
+        for (int n = 0; n < SK_CUDA_PART_FORCES; n++)
+            for (int d = 0; d < 3; d++) {
+                body->force[d] += unit[n] * forces[n][d];
+                body->torque[d] += unit[n] * forces[n][3 + d];
+            }
+    }
+    return SELKIE_OK;
+}
+
 /* The end of the step: its results are here afterwards. */
 static selkie_code finish(sk_step *step, selkie_error *error)
 {
     SK_TRY(sk_cuda_finish_step(step, error));
+    SK_TRY(take_forces(step, error));
     return take_report(step, error);
 }
 
@@ -210,6 +235,11 @@ static size_t groups_of(size_t particles)
     return particles / GROUP + 2;
 }
 
+static size_t bytes_of_forces(const sk_step *step)
+{
+    return (size_t)step->sph->boundary.body_count * SK_CUDA_PART_FORCES * 6 * sizeof(double);
+}
+
 selkie_code SK_DIM(sk_cuda_take_sph)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
@@ -222,7 +252,12 @@ selkie_code SK_DIM(sk_cuda_take_sph)(sk_step *step, selkie_error *error)
         SK_TRY(sk_cuda_take(cuda, arrays[n].address, cuda->particle_capacity * arrays[n].size, 1, error));
     cuda->walls_sent = 0;
     memset(cuda->wall_bytes, 0, sizeof cuda->wall_bytes);
-    return SELKIE_OK;
+    int measured = 0;
+    for (int p = 0; p < step->scene->probe_count; p++)
+        measured |=
+            step->scene->probes[p].kind == SELKIE_PROBE_FORCE || step->scene->probes[p].kind == SELKIE_PROBE_TORQUE;
+    cuda->part_forces = NULL;
+    return measured ? sk_cuda_take(cuda, &cuda->part_forces, bytes_of_forces(step), 1, error) : SELKIE_OK;
 }
 
 selkie_code SK_DIM(sk_cuda_grow_sph)(sk_step *step, size_t before, selkie_error *error)
@@ -309,6 +344,8 @@ selkie_code SK_DIM(sk_cuda_sph_boundary)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     SK_TRY(sk_sph_boundary_run(step, error));
+    if (cuda->part_forces)
+        SK_CUDA_TRY(cudaMemsetAsync(cuda->part_forces, 0, bytes_of_forces(step), cuda->stream), "the walls", error);
     if (cuda->walls_sent && !sk_sph_boundary_moves(step->sph))
         return SELKIE_OK;
     const sk_sph_boundary *from = &step->sph->boundary;

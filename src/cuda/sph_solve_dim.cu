@@ -92,18 +92,71 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
+/* The part of the last thread block: the sum over the launch. */
+SK_DEVICE void report_force(sk_cuda_data *data, const part_sums *sums, double to[6])
+{
+    double total[6] = {sums->force[0],  sums->force[1],  sums->force[2],
+                       sums->torque[0], sums->torque[1], sums->torque[2]};
+    if (sum_over_launch(data, total, nullptr) && threadIdx.x == 0)
+        for (int n = 0; n < 6; n++)
+            to[n] = total[n];
+}
+
+/* The force of the liquid on a no-slip part, once friction has slowed it. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    add_reactions(const sk_step *step, const sk_cuda_sph_constants *constants, uint32_t part, sk_cuda_data *data,
+                  double (*forces)[SK_CUDA_PART_FORCES][6])
+{
+    SK_CUDA_WAIT();
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    const sk_sph_boundary *boundary = &step->sph->boundary;
+    part_sums sums = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        const sk_particle particle = load_particle(&step->particles.records[i]);
+        near_walls walls;
+        if (particle.flags & SK_PARTICLE_BOUNDARY)
+            continue;
+        find_rough_walls(step, data, &frame, particle.position, &walls);
+        for (int r = 0; r < walls.range_count; r++)
+            for (uint32_t b = walls.ranges[r].from; b < walls.ranges[r].to; b++)
+                if (boundary->particles[b].body == part)
+                    add_point_reaction(&constants->friction, boundary, &boundary->particles[b], &particle, &sums);
+        for (int s = 0; s < walls.side_count; s++)
+            if (walls.sides[s]->part == part)
+                add_side_reaction(&constants->friction, walls.sides[s], &particle, &sums);
+    }
+    report_force(data, &sums, forces[part][SK_CUDA_FORCE_OF_VISCOSITY]);
+}
+
+static void launch_reactions(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_sph_boundary *boundary = &host->sph->boundary;
+    for (int b = 0; cuda->part_forces && b < boundary->body_count; b++)
+        if (boundary->bodies[b].wants_force && boundary->bodies[b].no_slip)
+            SK_LAUNCH(cuda, add_reactions, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step,
+                      &cuda->device->sph_constants, (uint32_t)b, cuda->data, cuda->part_forces);
+}
+
 static void launch_friction(sk_cuda *cuda, const sk_step *host)
 {
-    (void)host;
     SK_LAUNCH_SIMPLE(cuda, rub, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->sph_constants,
                      cuda->data);
+    launch_reactions(cuda, host);
 }
 
 selkie_code SK_DIM(sk_cuda_sph_friction)(sk_step *step, selkie_error *error)
 {
-    if (!SK_DIM(sk_sph_is_rough)(step) || sk_sph_viscosity_is_implicit(step))
+    const sk_sph_boundary *boundary = &step->sph->boundary;
+    int wanted = 0;
+    for (int b = 0; b < boundary->body_count; b++)
+        wanted |= boundary->bodies[b].wants_force && boundary->bodies[b].no_slip;
+    if (!SK_DIM(sk_sph_is_rough)(step))
         return SELKIE_OK;
-    return sk_cuda_run(step, "sph_friction", launch_friction, error);
+    if (!sk_sph_viscosity_is_implicit(step))
+        return sk_cuda_run(step, "sph_friction", launch_friction, error);
+    return wanted ? sk_cuda_run(step, "sph_reactions", launch_reactions, error)
+                  : SELKIE_OK; /* the solve has slowed it */
 }
 
 /* Sum over all particles in a fixed order: returns 1 to the last thread block, whose threads all get it. */
@@ -393,6 +446,50 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
+/* The contacts of a particle with wanted parts of the walls. Returns their number; none of a solid particle. */
+SK_DEVICE int find_contacts(const sk_step *step, sk_cuda_data *data, const sk_plain_frame *frame,
+                            const sk_particle *particle, size_t i, contact_list *list)
+{
+    const sk_sph *sph = step->sph;
+    int at[3];
+    const sk_plain_cell cell = cell_of_particle(&step->grid, data, frame, particle->position, at);
+    near_walls walls;
+    list->particle = (uint32_t)i;
+    list->count = list->overflow = 0;
+    walls.side_count = find_wanted_sides(step, cell.slot, walls.sides);
+    walls.range_count = 0;
+    if (sph->boundary.count)
+        find_points_near_cell(step, cell.slot, cell.local, &walls);
+    if (!(walls.side_count || walls.range_count) || particle->flags & SK_PARTICLE_BOUNDARY)
+        return 0;
+    find_contacts_of(sph, &walls, particle->position, list);
+    if (list->overflow)
+        data->results.sph.crowded = 1;
+    return list->count;
+}
+
+/* The force of the pressure on a part: sk_sph_coupling_end. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    press_part(const sk_step *step, uint32_t part, sk_cuda_data *data, double (*forces)[SK_CUDA_PART_FORCES][6])
+{
+    SK_CUDA_WAIT();
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    part_sums sums = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        const sk_particle particle = load_particle(&step->particles.records[i]);
+        const double value = (double)step->sph->variable[SK_SPH_Y][i];
+        contact_list list;
+        const int count = find_contacts(step, data, &frame, &particle, i, &list);
+        for (int c = 0; c < count; c++)
+            for (int d = 0; list.found[c].part == part && d < 3; d++) {
+                sums.force[d] += value * (double)list.found[c].gradient[d];
+                sums.torque[d] += value * (double)list.found[c].gradient[3 + d];
+            }
+    }
+    report_force(data, &sums, forces[part][SK_CUDA_FORCE_OF_PRESSURE]);
+}
+
 static void launch_iteration(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
@@ -411,6 +508,10 @@ static void launch_pressure(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, prepare, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
     sk_cuda_repeat(cuda, host, launch_iteration, &cuda->data->sph.done);
     SK_LAUNCH_SIMPLE(cuda, end_solve, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+    for (int b = 0; cuda->part_forces && b < host->sph->boundary.body_count; b++)
+        if (host->sph->boundary.bodies[b].wants_force)
+            SK_LAUNCH(cuda, press_part, SK_CUDA_SUMS, SK_CUDA_THREADS, step, (uint32_t)b, cuda->data,
+                      cuda->part_forces);
 }
 
 selkie_code SK_DIM(sk_cuda_sph_pressure)(sk_step *step, selkie_error *error)
@@ -423,48 +524,65 @@ selkie_code SK_DIM(sk_cuda_sph_pressure)(sk_step *step, selkie_error *error)
 
 /* --- Friction of walls --- */
 
-/* Coulomb's friction of the walls that a particle touches, one after the other. */
+/* Coulomb's friction of the walls that a particle touches, one after the other. Adds the reactions of one part, if
+ * there are `sums`. Returns whether there is any friction. */
+SK_DEVICE int rub_particle(const sk_step *step, const contact_list *list, uint32_t part, sk_particle *particle,
+                           part_sums *sums)
+{
+    const sk_sph_body *bodies = step->sph->boundary.bodies;
+    int rubbed = 0;
+    for (int c = 0; c < list->count; c++) {
+        const sk_sph_body *body = &bodies[list->found[c].part];
+        float after[3] = {0.0f, 0.0f, 0.0f};
+        if (!body->rubs || !rub_contact(step, &list->found[c], particle->velocity, after))
+            continue;
+        if (sums && list->found[c].part == part)
+            add_rubbing(step, body, particle, after, sums->force, sums->torque);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            particle->velocity[d] = after[d];
+        rubbed = 1;
+    }
+    return rubbed;
+}
+
 static __global__ void __launch_bounds__(SK_CUDA_THREADS) rub_on_walls(const sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
-    const sk_sph *sph = step->sph;
     const sk_plain_frame frame = frame_of_grid(&step->grid);
     SK_CUDA_EACH(i, step->particles.count)
     {
         sk_particle particle = load_particle(&step->particles.records[i]);
-        int at[3], rubbed = 0;
-        const sk_plain_cell cell = cell_of_particle(&step->grid, data, &frame, particle.position, at);
-        near_walls walls;
-        walls.side_count = find_wanted_sides(step, cell.slot, walls.sides);
-        walls.range_count = 0;
-        if (sph->boundary.count)
-            find_points_near_cell(step, cell.slot, cell.local, &walls);
-        if (!(walls.side_count || walls.range_count) || particle.flags & SK_PARTICLE_BOUNDARY)
-            continue;
         contact_list list;
-        list.particle = (uint32_t)i;
-        list.count = list.overflow = 0;
-        find_contacts_of(sph, &walls, particle.position, &list);
-        if (list.overflow)
-            data->results.sph.crowded = 1;
-        for (int c = 0; c < list.count; c++) {
-            float after[3] = {0.0f, 0.0f, 0.0f};
-            if (!sph->boundary.bodies[list.found[c].part].rubs ||
-                !rub_contact(step, &list.found[c], particle.velocity, after))
-                continue;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                particle.velocity[d] = after[d];
-            rubbed = 1;
-        }
-        if (rubbed)
+        if (find_contacts(step, data, &frame, &particle, i, &list) && rub_particle(step, &list, 0, &particle, nullptr))
             store_particle(&step->particles.records[i], particle);
     }
 }
 
+/* The reactions on a part, before the particles are slowed. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    rub_part(const sk_step *step, uint32_t part, sk_cuda_data *data, double (*forces)[SK_CUDA_PART_FORCES][6])
+{
+    SK_CUDA_WAIT();
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    part_sums sums = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    SK_CUDA_EACH(i, step->particles.count)
+    {
+        sk_particle particle = load_particle(&step->particles.records[i]);
+        contact_list list;
+        if (find_contacts(step, data, &frame, &particle, i, &list))
+            rub_particle(step, &list, part, &particle, &sums);
+    }
+    report_force(data, &sums, forces[part][SK_CUDA_FORCE_OF_RUBBING]);
+}
+
 static void launch_wall_friction(sk_cuda *cuda, const sk_step *host)
 {
-    (void)host;
-    SK_LAUNCH_SIMPLE(cuda, rub_on_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
+    const sk_sph_boundary *boundary = &host->sph->boundary;
+    const sk_step *step = &cuda->device->step;
+    for (int b = 0; cuda->part_forces && b < boundary->body_count; b++)
+        if (boundary->bodies[b].wants_force && boundary->bodies[b].rubs)
+            SK_LAUNCH(cuda, rub_part, SK_CUDA_SUMS, SK_CUDA_THREADS, step, (uint32_t)b, cuda->data, cuda->part_forces);
+    SK_LAUNCH_SIMPLE(cuda, rub_on_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_sph_wall_friction)(sk_step *step, selkie_error *error)

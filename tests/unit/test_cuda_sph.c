@@ -17,7 +17,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
-#include "methods/sph/sph.h"
+#include "methods/sph/boundary.h"
 
 /* A column of water that collapses. */
 static void set_column(selkie_scene *scene, selkie_liquid_def *liquid, int dimension, selkie_sph_solver solver)
@@ -303,23 +303,74 @@ static void test_sources(void **state)
     selkie_world_destroy(cuda);
 }
 
-/* What is missing is refused with one line. */
-static void test_refused(void **state)
+/* Forces and torques on an obstacle and on the walls: pressure, viscosity at no-slip surfaces (explicit, or by its
+ * solve), Coulomb's friction. */
+static void forces(double viscosity, double bound)
 {
-    (void)state;
     if (!device_is_here())
         skip();
     selkie_scene scene;
     selkie_liquid_def liquid;
-    selkie_probe_def probe;
-    selkie_error error = {0};
+    selkie_obstacle_def obstacle;
+    selkie_probe_def probes[2];
     set_column(&scene, &liquid, 2, SELKIE_SPH_IISPH);
-    selkie_probe_defaults(&probe);
-    probe.kind = SELKIE_PROBE_FORCE;
-    scene.probes = &probe;
-    scene.probe_count = 1;
-    assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "probes of forces in SPH"));
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.name = "ball";
+    obstacle.shape.center[0] = 0.65;
+    obstacle.shape.center[1] = 0.2;
+    obstacle.shape.radius = 0.13;
+    obstacle.velocity[0] = -1.0;
+    scene.obstacles = &obstacle;
+    scene.obstacle_count = 1;
+    for (int p = 0; p < 2; p++)
+        selkie_probe_defaults(&probes[p]);
+    probes[0].name = "force", probes[1].name = "torque";
+    probes[0].kind = SELKIE_PROBE_FORCE;
+    probes[0].on = "ball";
+    probes[1].kind = SELKIE_PROBE_TORQUE;
+    probes[1].on = "walls";
+    scene.probes = probes;
+    scene.probe_count = 2;
+    scene.time.step = 1e-3;
+    scene.viscosity = viscosity;
+    if (viscosity > 0.0) {
+        obstacle.surface = SELKIE_WALL_NO_SLIP;
+        scene.domain.walls[2] = SELKIE_WALL_NO_SLIP;
+    } else {
+        obstacle.liquid_friction = 0.5;
+        scene.domain.liquid_friction[2] = 0.3;
+    }
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    double largest = 0.0, apart = 0.0;
+    for (int n = 0; n < 15; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        for (int p = 0; p < 2; p++) {
+            const double about[3] = {0.2, 0.1, 0.0};
+            double a[2][3], b[2][3];
+            assert_true(sk_sph_boundary_force(&plain->step, probes[p].on, about, a[0], a[1]));
+            assert_true(sk_sph_boundary_force(&cuda->step, probes[p].on, about, b[0], b[1]));
+            for (int d = 0; d < 6; d++) {
+                largest = fmax(largest, fabs(a[d / 3][d % 3]));
+                apart = fmax(apart, fabs(a[d / 3][d % 3] - b[d / 3][d % 3]));
+            }
+        }
+    }
+    print_message("forces of up to %g N, %g N apart\n", largest, apart);
+    assert_true(largest > 100.0);
+    assert_true(apart < bound * largest);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* The host has fused multiply-add. */
+static void test_forces(void **state)
+{
+    (void)state;
+    forces(0.0, 1e-4);
+    forces(0.01, 1e-4);
+    forces(0.2, 1e-3);
 }
 
 int main(void)
@@ -334,7 +385,7 @@ int main(void)
         cmocka_unit_test(test_obstacle),
         cmocka_unit_test(test_explicit_viscosity),
         cmocka_unit_test(test_implicit_viscosity),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_forces),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_wall_friction),
     };

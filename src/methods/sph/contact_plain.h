@@ -146,4 +146,19 @@ SK_KERNEL int rub_contact(const sk_step *step, const sk_sph_contact *contact, co
     return 1;
 }
 
+/* Adds the reaction (N, N m) to the friction of a contact, before the particle takes its new velocity. */
+SK_KERNEL void add_rubbing(const sk_step *step, const sk_sph_body *body, const sk_particle *particle,
+                           const float after[3], double total_force[3], double total_torque[3])
+{
+    double force[3] = {0, 0, 0}, arm[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        force[d] = step->particle_mass / step->dt * ((double)particle->velocity[d] - (double)after[d]);
+        arm[d] = (double)particle->position[d] - body->center[d];
+    }
+    for (int d = 0; d < 3; d++) {
+        total_force[d] += force[d];
+        total_torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
+    }
+}
+
 #endif

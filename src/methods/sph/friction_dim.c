@@ -24,11 +24,6 @@ typedef struct friction {
     int solved;                         /* the viscosity solve has slowed the particles */
 } friction;
 
-/* Momentum and torque of a block's particles on a part, in units of particle mass / step. */
-typedef struct part_sums {
-    double force[3], torque[3];
-} part_sums;
-
 /* The sum at a particle one spacing away from a flat wall, over the 1 / spacing^2 of finite differences. */
 static double flat_wall(const sk_sph_friction_constants *constants, const sk_sph *sph)
 {
@@ -46,32 +41,16 @@ static double flat_wall(const sk_sph_friction_constants *constants, const sk_sph
     return 2.0 * sum * sph->volume * pow(fine / sph->spacing, SELKIE_DIM - 1) * sph->spacing * sph->spacing;
 }
 
-/* Reactions to a particle's change: w_b (v' - v_b) on each boundary particle. Their sum is the particle's loss. */
+/* Reactions to a particle's change on all parts. */
 static void add_reactions(const friction *f, const near_walls *near, const sk_particle *particle, part_sums *sums)
 {
     for (int r = 0; r < near->range_count; r++)
         for (uint32_t b = near->ranges[r].from; b < near->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
-            const sk_sph_body *body = &f->boundary->bodies[wall->body];
-            float weight =
-                body->wants_force ? friction_of_point(&f->frame, f->boundary, wall, particle->position) : 0.0f;
-            if (weight == 0.0f)
-                continue;
-            double force[3] = {0, 0, 0}, arm[3];
-            part_sums *sum = &sums[wall->body];
-            for (int d = 0; d < 3; d++) {
-                force[d] = d < SELKIE_DIM ? (double)(weight * (particle->velocity[d] - wall->velocity[d])) : 0.0;
-                arm[d] = wall->position[d] - body->center[d];
-                sum->force[d] += force[d];
-            }
-            for (int d = 0; d < 3; d++)
-                sum->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
+            add_point_reaction(&f->frame, f->boundary, wall, particle, &sums[wall->body]);
         }
-    for (int s = 0; s < near->side_count; s++) {
-        float weight = friction_of_side(&f->frame, near->sides[s], particle->position);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            sums[near->sides[s]->part].force[d] += (double)(weight * particle->velocity[d]);
-    }
+    for (int s = 0; s < near->side_count; s++)
+        add_side_reaction(&f->frame, near->sides[s], particle, &sums[near->sides[s]->part]);
 }
 
 /* Applies the friction to a particle, unless the viscosity solve has done so. */

@@ -58,6 +58,37 @@ SK_KERNEL float friction_terms(const sk_sph_friction_frame *f, const sk_sph_boun
     return total;
 }
 
+/* Momentum and torque of particles on a part, in units of particle mass / step. */
+typedef struct part_sums {
+    double force[3], torque[3];
+} part_sums;
+
+/* Reactions to a particle's change: w_b (v' - v_b) on each boundary particle. Their sum is the particle's loss. */
+SK_KERNEL void add_point_reaction(const sk_sph_friction_frame *f, const sk_sph_boundary *boundary,
+                                  const sk_boundary_particle *wall, const sk_particle *particle, part_sums *sum)
+{
+    const sk_sph_body *body = &boundary->bodies[wall->body];
+    const float weight = body->wants_force ? friction_of_point(f, boundary, wall, particle->position) : 0.0f;
+    if (weight == 0.0f)
+        return;
+    double force[3] = {0, 0, 0}, arm[3];
+    for (int d = 0; d < 3; d++) {
+        force[d] = d < SELKIE_DIM ? (double)(weight * (particle->velocity[d] - wall->velocity[d])) : 0.0;
+        arm[d] = (double)wall->position[d] - body->center[d];
+        sum->force[d] += force[d];
+    }
+    for (int d = 0; d < 3; d++)
+        sum->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
+}
+
+SK_KERNEL void add_side_reaction(const sk_sph_friction_frame *f, const sk_sph_side *side, const sk_particle *particle,
+                                 part_sums *sum)
+{
+    const float weight = friction_of_side(f, side, particle->position);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum->force[d] += (double)(weight * particle->velocity[d]);
+}
+
 /* Slows a particle down. */
 SK_KERNEL void slow_particle(const sk_sph_friction_frame *f, const sk_sph_boundary *boundary, const near_walls *near,
                              sk_particle *particle)

@@ -18,17 +18,9 @@ static void rub(sk_step *step, const sk_sph_contact *contact)
     if (!rub_contact(step, contact, particle->velocity, after))
         return;
 
-    /* The reaction. */
-    double force[3] = {0, 0, 0}, arm[3] = {0, 0, 0};
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        force[d] = step->particle_mass / step->dt * ((double)particle->velocity[d] - (double)after[d]);
-        arm[d] = particle->position[d] - body->center[d];
+    add_rubbing(step, body, particle, after, body->force, body->torque);
+    for (int d = 0; d < SELKIE_DIM; d++)
         particle->velocity[d] = after[d];
-    }
-    for (int d = 0; d < 3; d++) {
-        body->force[d] += force[d];
-        body->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
-    }
 }
 
 selkie_code SK_DIM(sk_sph_wall_friction)(sk_step *step, selkie_error *error)
