@@ -282,7 +282,7 @@ static void test_scarce_fluid_3d(void **state)
     (void)state;
     if (!device_is_fast(3))
         skip();
-    scarce(3, 0.0125, 40);
+    scarce(3, 0.02, 40);
 }
 
 /* A jet that crosses more than a spacing in a step is held at a plate. */
