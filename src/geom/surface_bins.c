@@ -106,42 +106,23 @@ typedef struct binning {
     uint64_t *occupied; /* [blocks] bits of the cells with particles */
 } binning;
 
-/* Leaves out particles that are not finite or too far outside to touch the container. */
 static void place_particles(binning *b)
 {
     const sk_surface_grid *grid = b->grid;
     const sk_surface_particles *particles = b->particles;
-    typedef double d4 __attribute__((vector_size(32)));
-    typedef int32_t i4 __attribute__((vector_size(16)));
-    d4 origin = {0}, inverse = {0};
-    f4 outer[2] = {{-1.0f, -1.0f, -1.0f, -1.0f}, {1.0f, 1.0f, 1.0f, 1.0f}}, last = {0};
-    for (int a = 0; a < 3; ++a) {
-        origin[a] = grid->origin[a];
-        inverse[a] = 1.0 / grid->voxel[a];
-        outer[0][a] = grid->wall_low[a] - grid->drop_radius;
-        outer[1][a] = grid->wall_high[a] + grid->drop_radius;
-        last[a] = (float)grid->last[a];
-    }
+    const sk_surface_frame frame = sk_surface_frame_of(grid);
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
     for (size_t i = 0; i < particles->count; ++i) {
         const float *p = (const float *)((const char *)particles->position + i * particles->position_stride);
-        const d4 from = {(double)p[0], (double)p[1], (double)p[2], 0.0};
-        const f4 at = __builtin_convertvector((from - origin) * inverse, f4), one = {1.0f, 1.0f, 1.0f, 1.0f};
-        const i4 in = (at > outer[0]) & (at < outer[1]);
-        /* Not a number: 1. */
-        f4 x = (f4)(((i4)at & (at > one)) | ((i4)one & ~(at > one)));
-        x = (f4)(((i4)x & (x < last)) | ((i4)last & ~(x < last)));
-        const i4 block = __builtin_convertvector(x, i4) >> sk_node_log;
-        const int c[3] = {block[0], block[1], block[2]};
-        b->points[i] = (sk_surface_point){.x = {x[0], x[1], x[2]}, .source = (uint32_t)i};
-        b->keys[i] = in[0] & in[1] & in[2] ? make_key(c) : unusable;
+        sk_surface_point *point = &b->points[i];
+        int c[3], counts = 1;
+        point->source = (uint32_t)i;
+        for (int a = 0; a < 3; ++a) {
+            counts &= sk_surface_place(&frame, a, p[a], &point->x[a]);
+            c[a] = (int)point->x[a] >> sk_node_log;
+        }
+        b->keys[i] = counts ? make_key(c) : unusable;
     }
-}
-
-static int cell_in_block(const sk_surface_point *point)
-{
-    int x = (int)point->x[0] & 7, y = (int)point->x[1] & 7, z = (int)point->x[2] & 7;
-    return (x >> 1) + 4 * (y >> 1) + 16 * (z >> 1);
 }
 
 /* The blocks that hold particles, numbered as they come; keys become these numbers. */
@@ -168,7 +149,7 @@ static selkie_code find_home_blocks(binning *b, selkie_error *error)
     for (size_t i = 0; i < b->particles->count; ++i) {
         if (b->keys[i] == unusable)
             continue;
-        uint64_t bit = (uint64_t)1 << cell_in_block(&b->points[i]), *to = &b->occupied[b->keys[i]];
+        uint64_t bit = (uint64_t)1 << sk_surface_cell(b->points[i].x), *to = &b->occupied[b->keys[i]];
         if (!(__atomic_load_n(to, __ATOMIC_RELAXED) & bit))
             __atomic_fetch_or(to, bit, __ATOMIC_RELAXED);
     }
@@ -177,32 +158,11 @@ static selkie_code find_home_blocks(binning *b, selkie_error *error)
 
 /* --- Blocks --- */
 
-/* Cells of the layers `from` to `to` along an axis. */
-static uint64_t layer_bits(int axis, int from, int to)
-{
-    uint64_t bits = 0;
-    for (int cell = 0; cell < sk_sub_count; ++cell) {
-        int layer = cell >> (2 * axis) & 3;
-        if (layer >= from && layer <= to)
-            bits |= (uint64_t)1 << cell;
-    }
-    return bits;
-}
-
 /* Adds the blocks in which a particle can make liquid or affect the smoothing. */
 static selkie_code wake_neighbours(binning *b, selkie_error *error)
 {
     const sk_surface_grid *grid = b->grid;
-    const float margin = grid->cutoff + grid->spacing + 1.0f;
-    int layers = (int)ceilf(0.5f * margin);
-    layers = layers < 4 ? layers : 4;
-    uint64_t bits[3][3];
-    for (int a = 0; a < 3; ++a) {
-        bits[a][0] = layer_bits(a, 0, layers - 1);
-        bits[a][1] = ~(uint64_t)0;
-        bits[a][2] = layer_bits(a, 4 - layers, 3);
-    }
-
+    const sk_surface_reach reach = sk_surface_reach_of(grid);
     size_t home = b->set.count;
     uint64_t *keys = sk_allocate(NULL, (home + 1) * sizeof *keys);
     if (!keys)
@@ -220,7 +180,7 @@ static selkie_code wake_neighbours(binning *b, selkie_error *error)
                 c[a] += d[a] - 1;
                 exists &= c[a] >= 0 && c[a] <= grid->last[a] >> sk_node_log;
             }
-            if (exists && (b->occupied[i] & bits[0][d[0]] & bits[1][d[1]] & bits[2][d[2]]))
+            if (exists && sk_surface_reaches(&reach, b->occupied[i], n))
                 code = set_insert(&b->set, make_key(c), error);
         }
     sk_release(NULL, keys);
@@ -348,12 +308,12 @@ static void sort_by_cell(const sk_surface_grid *grid, const sk_surface_point *fr
         const size_t first = grid->first[block], last = grid->first[block + 1];
         uint32_t *start = grid->sub_first[block], next[sk_sub_count + 1] = {0};
         for (size_t p = first; p < last; ++p)
-            ++next[cell_in_block(&from[p]) + 1];
+            ++next[sk_surface_cell(from[p].x) + 1];
         for (int cell = 0; cell < sk_sub_count; ++cell)
             next[cell + 1] += next[cell];
         memcpy(start, next, sizeof next);
         for (size_t p = first; p < last; ++p)
-            to[first + next[cell_in_block(&from[p])]++] = from[p];
+            to[first + next[sk_surface_cell(from[p].x)]++] = from[p];
     }
 }
 
@@ -369,40 +329,11 @@ static void skip_cells(const sk_surface_grid *grid)
 
 /* --- Cells inside --- */
 
-/* Bits of the neighbour block seen from this one; beyond the walls all cells count as occupied. */
-static uint64_t bits_beside(const sk_surface_grid *grid, const uint64_t *bits, size_t block, int axis, int side)
-{
-    static const int stride[3] = {1, 3, 9};
-    int32_t other = grid->neighbours[block][sk_middle + (side ? stride[axis] : -stride[axis])];
-    if (other >= 0)
-        return bits[other];
-    int c = grid->coordinates[block][axis] + (side ? 1 : -1);
-    return c < 0 || c > grid->last[axis] >> sk_node_log ? ~(uint64_t)0 : 0;
-}
-
-/* Keeps the cells whose neighbours on both sides along an axis are in the set too. */
 static void erode_along(const sk_surface_grid *grid, int axis, const uint64_t *from, uint64_t *to)
 {
-    const int shift = 1 << (2 * axis);
-    const uint64_t low = layer_bits(axis, 0, 0), high = layer_bits(axis, 3, 3);
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
-    for (size_t b = 0; b < grid->block_count; ++b) {
-        uint64_t own = from[b];
-        uint64_t before = (own << shift & ~low) | (bits_beside(grid, from, b, axis, 0) >> (3 * shift) & low);
-        uint64_t after = (own >> shift & ~high) | (bits_beside(grid, from, b, axis, 1) << (3 * shift) & high);
-        to[b] = own & before & after;
-    }
-}
-
-/* Cells beyond the last node of an axis. */
-static uint64_t cells_beyond(const sk_surface_grid *grid, size_t block)
-{
-    uint64_t bits = 0;
-    for (int a = 0; a < 3; ++a)
-        for (int layer = 0; layer < 4; ++layer)
-            if (grid->coordinates[block][a] * sk_node_n + 2 * layer >= grid->last[a])
-                bits |= layer_bits(a, layer, layer);
-    return bits;
+    for (size_t b = 0; b < grid->block_count; ++b)
+        to[b] = sk_surface_erode(grid, axis, from, b);
 }
 
 /* Marks the cells that are surely inside, then those whose particles matter to no other cell's nodes. */
@@ -413,8 +344,8 @@ static selkie_code mark_inside(binning *b, selkie_error *error)
     if (!bits[1])
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for %zu blocks", grid->block_count);
     for (size_t i = 0; i < grid->block_count; ++i)
-        bits[0][i] |= cells_beyond(grid, i);
-    const int beyond = (int)ceilf(0.5f * (1.5f + (float)grid->kernel.halo));
+        bits[0][i] |= sk_cells_beyond(grid, i);
+    const int beyond = sk_surface_erosions(grid);
     for (int round = 0; round < 1 + beyond; ++round) {
         for (int a = 0; a < 3; ++a)
             erode_along(grid, a, bits[(round + a) & 1], bits[(round + a + 1) & 1]);

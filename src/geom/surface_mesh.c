@@ -17,18 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    edge_words = 3 * sk_node_count / 64, /* bits of a block's edges: axis, then node */
-    max_loop = 12,
-    max_case_triangles = 8
-};
+enum { max_loop = 12 };
 
 /* --- The table of cases --- */
-
-typedef struct case_table {
-    uint8_t count[256];
-    uint8_t triangle[256][max_case_triangles][3]; /* edges of the cell: 4 axis + place of its lower corner */
-} case_table;
 
 /* The edge between two corners that differ in one bit. Corner bits are x, y, z. */
 static int edge_between(int a, int b)
@@ -38,16 +29,10 @@ static int edge_between(int a, int b)
     return 4 * axis + first + 2 * second;
 }
 
-static int edge_lower_corner(int edge)
-{
-    int axis = edge >> 2, first = edge & 1, second = edge >> 1 & 1;
-    return first << (axis == 0 ? 1 : 0) | second << (axis == 2 ? 1 : 2);
-}
-
 /* Bits of the two faces (2 axis + side) that an edge lies in. */
 static int edge_faces(int edge)
 {
-    int corner = edge_lower_corner(edge), faces = 0;
+    int corner = sk_edge_lower_corner(edge), faces = 0;
     for (int a = 0; a < 3; ++a)
         if (a != edge >> 2)
             faces |= 1 << (2 * a + (corner >> a & 1));
@@ -106,7 +91,7 @@ static int cut_loop(const int *loop, int first, int last, uint8_t (*triangle)[3]
     return 0;
 }
 
-static void build_table(case_table *table)
+void sk_surface_build_table(sk_case_table *table)
 {
     memset(table, 0, sizeof *table);
     for (int inside = 1; inside < 255; ++inside) {
@@ -129,261 +114,72 @@ static void build_table(case_table *table)
 
 /* --- Crossings of a block --- */
 
-typedef struct block_edges {
-    uint64_t bits[edge_words];
-    uint16_t before[edge_words]; /* crossings in the words before */
-    uint32_t first_vertex;
-    uint32_t vertex_count, triangle_count;
-    uint32_t first_triangle;
-    int32_t velocity_block; /* -1: none needed */
-} block_edges;
-
-static float wall_distance(const sk_surface_grid *grid, int axis, float x)
-{
-    float below = grid->wall_low[axis] - x, above = x - grid->wall_high[axis];
-    return below > above ? below : above;
-}
-
-/* Signs of the nodes 0..8 of a block, a row a number, bits along x. */
-typedef struct sign_rows {
-    unsigned row[sk_node_n + 1][sk_node_n + 1]; /* [z][y] */
-} sign_rows;
-
 /* 0 where no cell of the block is crossed. */
-static int load_signs(const sk_surface_grid *grid, size_t block, sign_rows *signs)
+static int load_signs(const sk_surface_grid *grid, size_t block, sk_sign_rows *signs)
 {
     unsigned any = 0, all = 0x1ff;
     for (int k = 0; k <= sk_node_n; ++k)
         for (int j = 0; j <= sk_node_n; ++j) {
-            const int32_t *from = grid->neighbours[block] + sk_middle + 3 * (j >> 3) + 9 * (k >> 3);
-            const int row = (j & 7) + sk_node_n * (k & 7);
-            unsigned bits = from[0] >= 0 ? grid->signs[from[0]][row] : 0u;
-            bits |= from[1] >= 0 ? (grid->signs[from[1]][row] & 1u) << sk_node_n : 0u;
-            signs->row[k][j] = bits;
-            any |= bits;
-            all &= bits;
+            signs->row[k][j] = sk_load_signs(grid, block, j, k);
+            any |= signs->row[k][j];
+            all &= signs->row[k][j];
         }
     return any != 0 && all != 0x1ff;
 }
 
-/* Bits of the cells of a row that the surface crosses. */
-static unsigned crossed_cells(const sign_rows *signs, int j, int k)
+static void count_block(const sk_surface_grid *grid, const sk_case_table *table, size_t block, sk_block_edges *edges)
 {
-    unsigned a = signs->row[k][j], b = signs->row[k][j + 1], c = signs->row[k + 1][j], d = signs->row[k + 1][j + 1];
-    unsigned any = a | b | c | d, all = a & b & c & d;
-    return (any | any >> 1) & ~(all & all >> 1) & 0xff;
-}
-
-/* Bits of the cell's corners inside: x, y, z. */
-static int cell_case(const sign_rows *signs, int i, int j, int k)
-{
-    unsigned low = (signs->row[k][j] >> i & 3) | (signs->row[k][j + 1] >> i & 3) << 2;
-    unsigned high = (signs->row[k + 1][j] >> i & 3) | (signs->row[k + 1][j + 1] >> i & 3) << 2;
-    return (int)(low | high << 4);
-}
-
-static void count_block(const sk_surface_grid *grid, const case_table *table, size_t block, block_edges *edges)
-{
-    sign_rows signs;
+    sk_sign_rows signs;
     memset(edges, 0, sizeof *edges);
     edges->velocity_block = -1;
     if (!load_signs(grid, block, &signs))
         return;
     for (int k = 0; k < sk_node_n; ++k)
         for (int j = 0; j < sk_node_n; ++j) {
-            const unsigned own = signs.row[k][j];
-            const uint64_t crossing[3] = {(own ^ own >> 1) & 0xff, (own ^ signs.row[k][j + 1]) & 0xff,
-                                          (own ^ signs.row[k + 1][j]) & 0xff};
             for (int a = 0; a < 3; ++a)
-                edges->bits[sk_node_n * a + k] |= crossing[a] << (sk_node_n * j);
-            for (unsigned cells = crossed_cells(&signs, j, k); cells; cells &= cells - 1)
-                edges->triangle_count += table->count[cell_case(&signs, __builtin_ctz(cells), j, k)];
+                edges->bits[sk_node_n * a + k] |= (uint64_t)sk_crossed_edges(&signs, a, j, k) << (sk_node_n * j);
+            edges->triangle_count += sk_row_triangles(&signs, table, j, k);
         }
-    for (int w = 0; w < edge_words; ++w) {
+    for (int w = 0; w < sk_edge_words; ++w) {
         edges->before[w] = (uint16_t)edges->vertex_count;
-        edges->vertex_count += (uint32_t)__builtin_popcountll(edges->bits[w]);
+        edges->vertex_count += (uint32_t)sk_bits_of_64(edges->bits[w]);
     }
-}
-
-static uint32_t vertex_number(const block_edges *edges, int axis, int node)
-{
-    int bit = axis * sk_node_count + node, word = bit >> 6;
-    uint64_t lower = edges->bits[word] & (((uint64_t)1 << (bit & 63)) - 1);
-    return edges->first_vertex + edges->before[word] + (uint32_t)__builtin_popcountll(lower);
 }
 
 /* --- Vertices and triangles --- */
 
-/* Level set around a block, for the gradients at its vertices. */
-enum { vertex_halo = 2, vertex_n = sk_node_n + 2 * vertex_halo };
-
 typedef struct mesher {
+    sk_surface_mesher shared;
     const sk_surface_grid *grid;
-    const sk_surface_options *options;
-    const case_table *table;
-    block_edges *edges;
-    float *node_velocity; /* m/s [velocity blocks][3][512], NULL if none; NAN where no particle is near */
-    sk_mesh *mesh;
+    sk_block_edges *edges;
+    float *node_velocity;
 } mesher;
-
-static void gradient(const float *phi, int n, float g[3])
-{
-    static const int step[3] = {1, vertex_n, vertex_n * vertex_n};
-    for (int a = 0; a < 3; ++a)
-        g[a] = 0.5f * (phi[n + step[a]] - phi[n - step[a]]);
-}
-
-/* A grid edge that leaves the liquid. */
-typedef struct edge_crossing {
-    int node;    /*        lower node, index into a padded block */
-    int axis;    /*        of the edge */
-    int step;    /*        index distance to the upper node */
-    float x;     /* voxels of the lower node along the axis */
-    float t;     /*        place of the crossing, fraction of the edge from its lower node */
-    int at_wall; /*        the container ends there, not the liquid */
-} edge_crossing;
-
-/* Finds `t` and `at_wall`: the first zero, seen from the inside, of the level set or of the distance to the walls. Each
- * of the two is linear along the edge, their maximum is not. */
-static void find_crossing(const mesher *m, const float *phi, edge_crossing *edge)
-{
-    float level[2] = {phi[edge->node], phi[edge->node + edge->step]};
-    float wall[2] = {wall_distance(m->grid, edge->axis, edge->x), wall_distance(m->grid, edge->axis, edge->x + 1.0f)};
-    int inside = level[0] < 0.0f && wall[0] < 0.0f ? 0 : 1, outside = 1 - inside;
-    float part = 1.0f;
-    edge->at_wall = 0;
-    if (level[outside] >= 0.0f)
-        part = level[inside] / (level[inside] - level[outside]);
-    if (wall[outside] >= 0.0f) {
-        float end = wall[inside] / (wall[inside] - wall[outside]);
-        edge->at_wall = end <= part;
-        part = fminf(part, end);
-    }
-    part = fminf(fmaxf(part, 0.001f), 0.999f);
-    edge->t = inside ? 1.0f - part : part;
-}
-
-/* Outward: the wall's normal at a cut by the wall, else the gradient of the uncut level set, so that a pool stays flat
- * up to the wall. */
-static void vertex_normal(const mesher *m, const float *phi, const edge_crossing *edge, float normal[3])
-{
-    float low[3], high[3], square = 0.0f;
-    if (edge->at_wall) {
-        float middle = 0.5f * (m->grid->wall_low[edge->axis] + m->grid->wall_high[edge->axis]);
-        for (int a = 0; a < 3; ++a)
-            normal[a] = 0.0f;
-        normal[edge->axis] = edge->x < middle ? -1.0f : 1.0f;
-        return;
-    }
-    gradient(phi, edge->node, low);
-    gradient(phi, edge->node + edge->step, high);
-    for (int a = 0; a < 3; ++a) {
-        normal[a] = low[a] + edge->t * (high[a] - low[a]);
-        square += normal[a] * normal[a];
-    }
-    float inverse = square > 1e-12f ? 1.0f / sqrtf(square) : 0.0f;
-    for (int a = 0; a < 3; ++a)
-        normal[a] = inverse > 0.0f ? normal[a] * inverse : (float)(a == 1);
-}
-
-static const float *node_velocity(const mesher *m, size_t block, const int node[3])
-{
-    int n = sk_middle, local = 0;
-    for (int a = 2; a >= 0; --a) {
-        local = local * sk_node_n + (node[a] & 7);
-        if (node[a] >= sk_node_n)
-            n += a == 0 ? 1 : a == 1 ? 3 : 9;
-    }
-    int32_t from = m->grid->neighbours[block][n];
-    if (from < 0 || m->edges[from].velocity_block < 0)
-        return NULL;
-    const float *v = m->node_velocity + (size_t)m->edges[from].velocity_block * 3 * sk_node_count + local;
-    return isnan(v[0]) ? NULL : v;
-}
-
-static void vertex_velocity(const mesher *m, size_t block, const int node[3], int axis, float t, float velocity[3])
-{
-    int far_node[3] = {node[0] + (axis == 0), node[1] + (axis == 1), node[2] + (axis == 2)};
-    const float *low = node_velocity(m, block, node), *high = node_velocity(m, block, far_node);
-    if (!low)
-        low = high;
-    if (!high)
-        high = low;
-    for (int a = 0; a < 3; ++a)
-        velocity[a] = low ? low[a * sk_node_count] + t * (high[a * sk_node_count] - low[a * sk_node_count]) : 0.0f;
-}
-
-static void emit_vertex(const mesher *m, size_t block, const float *phi, int axis, int node, size_t vertex)
-{
-    static const int step[3] = {1, vertex_n, vertex_n * vertex_n};
-    const sk_surface_grid *grid = m->grid;
-    const int place[3] = {node & 7, node >> 3 & 7, node >> 6};
-    edge_crossing edge = {.node = place[0] + vertex_halo +
-                                  vertex_n * (place[1] + vertex_halo + vertex_n * (place[2] + vertex_halo)),
-                          .axis = axis,
-                          .step = step[axis],
-                          .x = (float)(grid->coordinates[block][axis] * sk_node_n + place[axis])};
-    find_crossing(m, phi, &edge);
-
-    /* Position in metres, then normal and velocity. */
-    for (int b = 0; b < 3; ++b) {
-        float x = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == axis ? edge.t : 0.0f);
-        double metres = grid->origin[b] + (double)x * grid->voxel[b];
-        metres = metres > m->options->low[b] ? metres : m->options->low[b];
-        metres = metres < m->options->high[b] ? metres : m->options->high[b];
-        m->mesh->positions[3 * vertex + (size_t)b] = (float)metres;
-    }
-    vertex_normal(m, phi, &edge, m->mesh->normals + 3 * vertex);
-    if (m->mesh->velocities)
-        vertex_velocity(m, block, place, axis, edge.t, m->mesh->velocities + 3 * vertex);
-}
 
 static void emit_vertices(const mesher *m, size_t block, const float *phi)
 {
-    const block_edges *edges = &m->edges[block];
+    const sk_block_edges *edges = &m->edges[block];
     size_t vertex = edges->first_vertex;
-    for (int w = 0; w < edge_words; ++w)
+    for (int w = 0; w < sk_edge_words; ++w)
         for (uint64_t bits = edges->bits[w]; bits; bits &= bits - 1)
-            emit_vertex(m, block, phi, w >> 3, (w & 7) * 64 + __builtin_ctzll(bits), vertex++);
+            sk_emit_vertex(&m->shared, block, phi, w >> 3, (w & 7) * 64 + __builtin_ctzll(bits), vertex++);
 }
 
-static uint32_t cell_vertex(const mesher *m, size_t block, const int cell[3], int edge)
+static void emit_triangles(const mesher *m, size_t block, const sk_sign_rows *signs)
 {
-    int corner = edge_lower_corner(edge), n = sk_middle, local = 0;
-    for (int a = 2; a >= 0; --a) {
-        int place = cell[a] + (corner >> a & 1);
-        local = local * sk_node_n + (place & 7);
-        if (place >= sk_node_n)
-            n += a == 0 ? 1 : a == 1 ? 3 : 9;
-    }
-    int32_t owner = m->grid->neighbours[block][n];
-    /* Upper blocks that do not exist are air: an edge there is not crossed. */
-    return owner < 0 ? 0 : vertex_number(&m->edges[owner], edge >> 2, local);
-}
-
-static void emit_triangles(const mesher *m, size_t block, const sign_rows *signs)
-{
-    uint32_t *out = m->mesh->triangles + 3 * (size_t)m->edges[block].first_triangle;
-    int cell[3];
-    for (cell[2] = 0; cell[2] < sk_node_n; ++cell[2])
-        for (cell[1] = 0; cell[1] < sk_node_n; ++cell[1])
-            for (unsigned cells = crossed_cells(signs, cell[1], cell[2]); cells; cells &= cells - 1) {
-                cell[0] = __builtin_ctz(cells);
-                int inside = cell_case(signs, cell[0], cell[1], cell[2]);
-                for (int t = 0; t < m->table->count[inside]; ++t)
-                    for (int c = 0; c < 3; ++c)
-                        *out++ = cell_vertex(m, block, cell, m->table->triangle[inside][t][c]);
-            }
+    uint32_t *out = m->shared.triangles + 3 * (size_t)m->edges[block].first_triangle;
+    for (int k = 0; k < sk_node_n; ++k)
+        for (int j = 0; j < sk_node_n; ++j)
+            out = sk_emit_row(&m->shared, block, signs, j, k, out);
 }
 
 static void emit_block(const mesher *m, size_t block)
 {
     if (!m->edges[block].vertex_count && !m->edges[block].triangle_count)
         return;
-    float phi[vertex_n * vertex_n * vertex_n];
-    sign_rows signs;
+    float phi[sk_vertex_n * sk_vertex_n * sk_vertex_n];
+    sk_sign_rows signs;
     load_signs(m->grid, block, &signs);
-    sk_surface_load(m->grid, m->grid->phi, block, vertex_halo, phi);
+    sk_surface_load(m->grid, m->grid->phi, block, sk_vertex_halo, phi);
     emit_vertices(m, block, phi);
     emit_triangles(m, block, &signs);
 }
@@ -441,7 +237,7 @@ static selkie_code mean_velocities(mesher *m, const float *velocity, size_t stri
         float *to = m->node_velocity + (size_t)m->edges[b].velocity_block * 3 * sk_node_count;
         for (int a = 0; a < 3; ++a)
             for (int i = 0; i < sk_node_count; ++i)
-                to[a * sk_node_count + i] = filtered[i][0] > 1e-7f ? filtered[i][a + 1] / filtered[i][0] : NAN;
+                to[a * sk_node_count + i] = sk_node_mean(filtered[i], a);
     }
     sk_surface_sums_free(&sums);
     return SELKIE_OK;
@@ -459,8 +255,7 @@ static selkie_code gather_velocities(mesher *m, const float *velocity, size_t st
 
 /* --- The whole --- */
 
-static selkie_code allocate_mesh(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity,
-                                 selkie_error *error)
+selkie_code sk_mesh_allocate(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity, selkie_error *error)
 {
     if (vertices >= UINT32_MAX || triangles >= UINT32_MAX)
         return sk_fail(error, SELKIE_ERROR_MEMORY,
@@ -482,11 +277,11 @@ static selkie_code allocate_mesh(sk_mesh *mesh, size_t vertices, size_t triangle
 selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *velocity, size_t velocity_stride,
                                    const sk_surface_options *options, sk_mesh *mesh, selkie_error *error)
 {
-    case_table table;
-    build_table(&table);
+    sk_case_table table;
+    sk_surface_build_table(&table);
 
     /* Count vertices and triangles of each block. */
-    block_edges *edges = sk_allocate(NULL, (grid->block_count + 1) * sizeof *edges);
+    sk_block_edges *edges = sk_allocate(NULL, (grid->block_count + 1) * sizeof *edges);
     if (!edges)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for edges",
                        (double)grid->block_count * sizeof *edges / 1048576.0);
@@ -504,10 +299,17 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
     }
 
     /* Write them. Each block writes its own part of the mesh. */
-    mesher m = {grid, options, &table, edges, NULL, mesh};
-    selkie_code code = allocate_mesh(mesh, vertices, triangles, velocity != NULL, error);
+    mesher m = {.shared = {.grid = grid, .table = &table, .edges = edges}, .grid = grid, .edges = edges};
+    memcpy(m.shared.low, options->low, sizeof m.shared.low);
+    memcpy(m.shared.high, options->high, sizeof m.shared.high);
+    selkie_code code = sk_mesh_allocate(mesh, vertices, triangles, velocity != NULL, error);
     if (!code && velocity)
         code = gather_velocities(&m, velocity, velocity_stride, error);
+    m.shared.node_velocity = m.node_velocity;
+    m.shared.positions = mesh->positions;
+    m.shared.normals = mesh->normals;
+    m.shared.velocities = mesh->velocities;
+    m.shared.triangles = mesh->triangles;
     if (!code) {
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
         for (size_t b = 0; b < grid->block_count; ++b)

@@ -20,23 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-static inline float least(float a, float b)
-{
-    return a < b ? a : b;
-}
-
-static inline float most(float a, float b)
-{
-    return a > b ? a : b;
-}
-
-/* From 0 at 0 to 1 at 1. */
-static inline float smooth_step(float t)
-{
-    t = least(most(t, 0.0f), 1.0f);
-    return t * t * (3.0f - 2.0f * t);
-}
-
 /* --- Blocks with a halo --- */
 
 /* Mirror images behind the walls that a block with a halo sees. */
@@ -91,98 +74,12 @@ void sk_surface_load(const sk_surface_grid *grid, const float *field, size_t blo
 
 /* --- Distance --- */
 
-enum { ring_n = sk_node_n + 2, ring_count = ring_n * ring_n * ring_n };
-
-typedef int32_t i4 __attribute__((vector_size(16)));
-
-SK_VECTOR f4 f4_select(i4 mask, f4 yes, f4 no)
-{
-    return (f4)((mask & (i4)yes) | (~mask & (i4)no));
-}
-
-SK_VECTOR f4 f4_least(f4 a, f4 b)
-{
-    return f4_select(a < b, a, b);
-}
-
-SK_VECTOR f4 f4_most(f4 a, f4 b)
-{
-    return f4_select(a > b, a, b);
-}
-
-SK_VECTOR f4 f4_size(f4 a)
-{
-    return (f4)((i4)a & 0x7fffffff);
-}
-
-/* The Godunov update of four nodes from the least neighbours along each axis. */
-SK_VECTOR f4 eikonal(f4 a, f4 b, f4 c)
-{
-    const f4 zero = (f4){0};
-    f4 low = f4_least(a, f4_least(b, c)), high = f4_most(a, f4_most(b, c)), sum = a + b + c;
-    f4 middle = sum - low - high, one = low + 1.0f, gap = low - middle;
-    f4 two = 0.5f * (low + middle + f4_sqrt(f4_most(2.0f - gap * gap, zero)));
-    f4 squares = low * low + middle * middle + high * high;
-    f4 three = (sum + f4_sqrt(f4_most(sum * sum - 3.0f * (squares - 1.0f), zero))) * (1.0f / 3.0f);
-    return f4_select(one <= middle, one, f4_select(two <= high, two, three));
-}
-
-/* Four nodes of a block with a ring around it, and their six neighbours. */
-typedef struct star {
-    f4 own, beside[6];
-} star;
-
-SK_VECTOR star load_star(const float *at)
-{
-    static const int step[3] = {1, ring_n, ring_n * ring_n};
-    star s = {.own = f4_load(at)};
-    for (int a = 0; a < 3; ++a) {
-        s.beside[2 * a] = f4_load(at - step[a]);
-        s.beside[2 * a + 1] = f4_load(at + step[a]);
-    }
-    return s;
-}
-
-/* All ones where the surface passes between a node and one of its neighbours. */
-SK_VECTOR i4 star_crosses(const star *s)
-{
-    i4 differs = (i4){0};
-    for (int n = 0; n < 6; ++n)
-        differs |= (s->own < 0.0f) ^ (s->beside[n] < 0.0f);
-    return differs;
-}
-
-SK_VECTOR f4 with_sign(f4 size, f4 of)
-{
-    return f4_select(of < 0.0f, -size, size);
-}
-
-/* Nodes next to the surface get phi over its slope there and keep it, so that the surface crosses the grid's edges at
- * the same places. The others start at the band's width. */
-SK_VECTOR f4 distance_start(const star *s, float slope)
-{
-    const f4 two = {2.0f, 2.0f, 2.0f, 2.0f},
-             band = {SK_SURFACE_BAND, SK_SURFACE_BAND, SK_SURFACE_BAND, SK_SURFACE_BAND};
-    f4 size = f4_least(f4_size(s->own) * (1.0f / slope), two);
-    return with_sign(f4_select(star_crosses(s), size, band), s->own);
-}
-
-SK_VECTOR f4 distance_next(const star *s)
-{
-    const f4 band = {SK_SURFACE_BAND, SK_SURFACE_BAND, SK_SURFACE_BAND, SK_SURFACE_BAND};
-    f4 axis[3];
-    for (int a = 0; a < 3; ++a)
-        axis[a] = f4_least(f4_size(s->beside[2 * a]), f4_size(s->beside[2 * a + 1]));
-    f4 size = f4_least(eikonal(axis[0], axis[1], axis[2]), band);
-    return f4_select(star_crosses(s), s->own, with_sign(size, s->own));
-}
-
 /* One pass over the blocks near the surface, from grid->phi into grid->other. */
 static void distance_pass(sk_surface_grid *grid, int start)
 {
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
     for (size_t b = 0; b < grid->block_count; ++b) {
-        float *to = grid->other + b * sk_node_count, ring[ring_count];
+        float *to = grid->other + b * sk_node_count, ring[sk_ring_count];
         if (!grid->near[b]) {
             memcpy(to, grid->phi + b * sk_node_count, sk_node_count * sizeof *to);
             if (grid->side[b] == SK_BLOCK_OUTSIDE)
@@ -192,10 +89,11 @@ static void distance_pass(sk_surface_grid *grid, int start)
         }
         sk_surface_load(grid, grid->phi, b, 1, ring);
         for (int row = 0; row < sk_node_n * sk_node_n; ++row) {
-            const float *at = ring + 1 + ring_n * (1 + (row & 7) + ring_n * (1 + (row >> 3)));
+            const float *at = ring + 1 + sk_ring_n * (1 + (row & 7) + sk_ring_n * (1 + (row >> 3)));
             for (int i = 0; i < sk_node_n; i += 4) {
-                star s = load_star(at + i);
-                f4_store(to + sk_node_n * row + i, start ? distance_start(&s, grid->kernel.slope) : distance_next(&s));
+                const sk_star s = sk_star_load(at + i);
+                f4_store(to + sk_node_n * row + i,
+                         start ? sk_distance_start(&s, grid->kernel.slope) : sk_distance_next(&s));
             }
         }
     }
@@ -295,26 +193,10 @@ static void blend_block(const sk_surface_grid *grid, const float *blurred, const
     sk_surface_load(grid, blurred, block, sk_most_halo, padded);
     blur(padded, taps, twice);
     const float *once = blurred + block * sk_node_count;
-    /* More than 1 also undoes what the kernel's mean takes from curved surfaces; measured on balls. */
-    const float bend = 1.35f, closing = 0.15f * grid->spacing;
-    /* Differences up to the first are noise, from the second on they are shapes. The smooth surface has lost a sheet or
-     * a drop where it lies below the sharp one: less is tolerated there. */
-    const float low[2] = {0.30f * grid->spacing, 0.20f * grid->spacing};
-    const float high[2] = {0.80f * grid->spacing, 0.50f * grid->spacing};
-    for (int i = 0; i < sk_node_count; ++i) {
-        float smooth = once[i] - bend * (twice[i] - once[i]), difference = phi[i] - smooth;
-        const int lost = difference < 0.0f;
-        const float t = smooth_step((fabsf(difference) - low[lost]) / (high[lost] - low[lost]));
-        /* Closes air well inside the large-scale surface: it is a gap between particles, not a bubble. */
-        phi[i] = least(smooth + (phi[i] - smooth) * t, smooth + closing);
-    }
+    for (int i = 0; i < sk_node_count; ++i)
+        phi[i] = sk_surface_blend(grid->spacing, phi[i], once[i], twice[i]);
 }
 
-/* Takes the blurred surface where it is flat at large, and the one that is blurred twice where it is flatter still:
- * bumps of particles vanish in three blurs, so what the third one still changes is the curvature of a shape, the square
- * of the blur's width over the radius. It moves a ball by as much: the bound is a ball of 50 spacings, 100 for two
- * blurs.
- */
 static void calm_block(const sk_surface_grid *grid, const filter_taps taps, float bound, size_t block)
 {
     if (!grid->near[block])
@@ -322,11 +204,8 @@ static void calm_block(const sk_surface_grid *grid, const filter_taps taps, floa
     float *phi = grid->phi + block * sk_node_count, thrice[sk_node_count];
     const float *once = grid->other + block * sk_node_count, *twice = grid->spare + block * sk_node_count;
     blur_block(grid, grid->spare, taps, block, thrice);
-    for (int i = 0; i < sk_node_count; ++i) {
-        const float bend = fabsf(thrice[i] - twice[i]) / (0.25f * bound);
-        const float flat = twice[i] + (once[i] - twice[i]) * smooth_step(bend - 2.0f);
-        phi[i] = flat + (phi[i] - flat) * smooth_step(bend - 3.0f);
-    }
+    for (int i = 0; i < sk_node_count; ++i)
+        phi[i] = sk_surface_calm(bound, phi[i], once[i], twice[i], thrice[i]);
 }
 
 static void calm(sk_surface_grid *grid, const filter_taps taps, float bound)
@@ -341,39 +220,34 @@ static void calm(sk_surface_grid *grid, const filter_taps taps, float bound)
 
 /* --- The finished level set --- */
 
-/* A cell belongs to the block of its lowest node. A cell of a missing block makes no triangles, so none of its nodes
- * may be inside, or the mesh would have a hole. Active blocks reach far enough that this is rare. */
 static void seal_block(const sk_surface_grid *grid, size_t block, float *phi)
 {
     for (int n = 0; n < sk_middle; ++n) {
-        int lower[3] = {n % 3 == 0, n / 3 % 3 == 0, n / 9 == 0};
-        if (n % 3 == 2 || n / 3 % 3 == 2 || n / 9 == 2 || grid->neighbours[block][n] >= 0)
+        int lower[3];
+        if (!sk_surface_seals(grid, block, n, lower))
             continue;
         for (int k = 0; k < (lower[2] ? 1 : sk_node_n); ++k)
             for (int j = 0; j < (lower[1] ? 1 : sk_node_n); ++j)
                 for (int i = 0; i < (lower[0] ? 1 : sk_node_n); ++i) {
                     float *node = phi + i + sk_node_n * (j + sk_node_n * k);
-                    *node = most(*node, 0.01f);
+                    *node = sk_most(*node, SK_SURFACE_SEALED);
                 }
     }
 }
 
-/* Signs of the nodes in the container; those outside of it are air. */
-static void sign_block(const sk_surface_grid *grid, size_t block, const float *phi)
+sk_surface_blur sk_surface_blur_of(const sk_surface_grid *grid, double smoothing)
 {
-    uint8_t in_container[3] = {0, 0, 0};
-    for (int a = 0; a < 3; ++a)
-        for (int i = 0; i < sk_node_n; ++i) {
-            int node = grid->coordinates[block][a] * sk_node_n + i;
-            in_container[a] |= (uint8_t)((node >= 1 && node <= grid->last[a]) << i);
-        }
-    for (int row = 0; row < sk_node_n * sk_node_n; ++row) {
-        unsigned bits = 0;
-        for (int i = 0; i < sk_node_n; ++i)
-            bits |= (unsigned)(phi[sk_node_n * row + i] < 0.0f) << i;
-        int counts = in_container[1] >> (row & 7) & in_container[2] >> (row >> 3) & 1;
-        grid->signs[block][row] = counts ? (uint8_t)(bits & in_container[0]) : 0;
-    }
+    /* A blur wider than the halo is applied repeatedly. */
+    const double sigma = 2.0 * smoothing * (double)grid->spacing;
+    sk_surface_blur blur_with = {.rounds = 1};
+    while (sigma / sqrt(blur_with.rounds) > 2.2 && blur_with.rounds < 6)
+        ++blur_with.rounds;
+    gaussian_taps(sigma / sqrt(blur_with.rounds), blur_with.taps);
+    /* What a blur changes grows with the square of its width. */
+    blur_with.bound = 0.08f * (float)(smoothing * smoothing / blur_with.rounds) * grid->spacing;
+    if (!(sigma > 0.2))
+        blur_with.rounds = 0;
+    return blur_with;
 }
 
 void sk_surface_smooth(sk_surface_grid *grid, double smoothing)
@@ -384,28 +258,22 @@ void sk_surface_smooth(sk_surface_grid *grid, double smoothing)
 
     find_band(grid);
 
-    /* A blur wider than the halo is applied repeatedly. */
-    double sigma = 2.0 * smoothing * (double)grid->spacing;
-    int rounds = 1;
-    while (sigma / sqrt(rounds) > 2.2 && rounds < 6)
-        ++rounds;
-    filter_taps taps;
-    gaussian_taps(sigma / sqrt(rounds), taps);
-    for (int round = 0; round < rounds && sigma > 0.2; ++round) {
-        blur_all(grid, grid->phi, taps, grid->other);
+    const sk_surface_blur with = sk_surface_blur_of(grid, smoothing);
+    for (int round = 0; round < with.rounds; ++round) {
+        blur_all(grid, grid->phi, with.taps, grid->other);
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
         for (size_t b = 0; b < blocks; ++b)
-            blend_block(grid, grid->other, taps, b, grid->phi + b * sk_node_count);
+            blend_block(grid, grid->other, with.taps, b, grid->phi + b * sk_node_count);
     }
-    /* What a blur changes grows with the square of its width. */
-    for (int round = 0; round < rounds && sigma > 0.2; ++round)
-        calm(grid, taps, 0.08f * (float)(smoothing * smoothing / rounds) * grid->spacing);
+    for (int round = 0; round < with.rounds; ++round)
+        calm(grid, with.taps, with.bound);
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
     for (size_t b = 0; b < blocks; ++b) {
         float *phi = grid->phi + b * sk_node_count;
         for (int i = 0; i < sk_node_count; ++i)
             phi[i] -= grid->offset;
         seal_block(grid, b, phi);
-        sign_block(grid, b, phi);
+        for (int row = 0; row < sk_node_n * sk_node_n; ++row)
+            grid->signs[b][row] = sk_surface_sign_row(grid, b, row, phi);
     }
 }

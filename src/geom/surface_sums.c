@@ -16,11 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    local_n = 11, /* nodes -1 to 9 of a block: all that its own particles reach */
-    local_count = local_n * local_n * local_n
-};
-
 /* --- The kernel --- */
 
 static double spline(double x)
@@ -73,27 +68,26 @@ void sk_surface_kernel_init(sk_surface_kernel *kernel, float spacing)
 
 /* Sums at the nodes that the particles of a block reach. */
 typedef struct local_sums {
-    f4 sums[local_count];
-    f4 triples[local_count]; /* squares of the particles that begin at a node, for it and the next two along x */
-    float squares[local_count];
+    f4 sums[sk_local_count];
+    f4 triples[sk_local_count]; /* squares of the particles that begin at a node, for it and the next two along x */
+    float squares[sk_local_count];
 } local_sums;
 
 /* Adds a particle, given from the block's first node, to the local sums. */
 SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const int with_squares)
 {
     /* Weights of the three axes at once; the local array begins at node -1. */
-    typedef int32_t i4 __attribute__((vector_size(16)));
     const f4 at = {x[0], x[1], x[2], 0.0f};
     const i4 base = __builtin_convertvector(at + 0.5f, i4);
-    const f4 offset = at - __builtin_convertvector(base, f4), below = 0.5f - offset, above = 0.5f + offset;
-    const f4 w[3] = {0.5f * below * below, 0.75f - offset * offset, 0.5f * above * above};
-    const int corner = base[0] + local_n * (base[1] + local_n * base[2]);
+    f4 w[3];
+    sk_surface_weights(at - __builtin_convertvector(base, f4), w);
+    const int corner = base[0] + sk_local_n * (base[1] + sk_local_n * base[2]);
     const f4 squares = value * value;
     const f4 along = (squares[1] + squares[2] + squares[3]) * (f4){w[0][0], w[1][0], w[2][0], 0.0f};
     const f4 parts[3] = {value * w[0][0], value * w[1][0], value * w[2][0]};
     for (int k = 0; k < 3; ++k)
         for (int j = 0; j < 3; ++j) {
-            const int place = corner + local_n * (j + local_n * k);
+            const int place = corner + sk_local_n * (j + sk_local_n * k);
             const float weight = w[j][1] * w[k][2];
             f4 *row = local->sums + place;
             row[0] += parts[0] * weight;
@@ -108,7 +102,7 @@ SK_VECTOR void add_particle(local_sums *local, const float x[3], f4 value, const
 static void join_triples(local_sums *local)
 {
     f4 last = {0}, before_last = {0};
-    for (int n = 0; n < local_count; ++n) {
+    for (int n = 0; n < sk_local_count; ++n) {
         const f4 triple = local->triples[n];
         local->squares[n] = triple[0] + last[1] + before_last[2];
         before_last = last;
@@ -116,32 +110,21 @@ static void join_triples(local_sums *local)
     }
 }
 
-/* The image of a sum behind a wall at `wall` voxels from the block's first node; values other than places stay. */
-SK_VECTOR f4 mirrored(f4 sum, int axis, float wall, int are_places)
-{
-    if (are_places)
-        sum[axis + 1] = 2.0f * wall * sum[0] - sum[axis + 1];
-    return sum;
-}
-
 /* Adds the images of the particles behind the walls to local sums. */
 static void fold_walls(const sk_surface_grid *grid, size_t block, int are_places, int with_squares, local_sums *local)
 {
-    static const int stride[3] = {1, local_n, local_n * local_n};
+    static const int stride[3] = {1, sk_local_n, sk_local_n * sk_local_n};
     for (int a = 0; a < 3; ++a) {
         const int u = stride[(a + 1) % 3], v = stride[(a + 2) % 3], s = stride[a];
         for (int side = 0; side < 2; ++side) {
-            const int wall = (side ? grid->last[a] : 1) - grid->coordinates[block][a] * sk_node_n;
-            if (wall < 0 || wall > sk_node_n + 1)
+            int wall;
+            if (!sk_surface_fold_wall(grid, block, a, side, &wall))
                 continue;
             const int inward = side ? -s : s;
-            for (int j = 0; j < local_n; ++j)
-                for (int i = 0; i < local_n; ++i) {
+            for (int j = 0; j < sk_local_n; ++j)
+                for (int i = 0; i < sk_local_n; ++i) {
                     const int place = u * i + v * j + s * (wall + 1);
-                    f4 *at = local->sums + place;
-                    at[0] += mirrored(at[0], a, (float)wall, are_places);
-                    if (wall <= sk_node_n)
-                        at[inward] += mirrored(at[-inward], a, (float)wall, are_places);
+                    sk_surface_fold(local->sums + place, inward, a, wall, are_places);
                     float *square = local->squares + place;
                     if (with_squares) {
                         square[0] *= 2.0f;
@@ -168,7 +151,7 @@ SK_VECTOR void add_local(const sk_surface_grid *grid, size_t block, const int ar
         for (int k = first[d[2]]; k < last[d[2]]; ++k)
             for (int j = first[d[1]]; j < last[d[1]]; ++j)
                 for (int i = first[d[0]]; i < last[d[0]]; ++i) {
-                    const int from = i + 1 + local_n * (j + 1 + local_n * (k + 1));
+                    const int from = i + 1 + sk_local_n * (j + 1 + sk_local_n * (k + 1));
                     const size_t to = start + (size_t)((i & 7) + sk_node_n * ((j & 7) + sk_node_n * (k & 7)));
                     f4 sum = local->sums[from];
                     if (are_places)
@@ -297,7 +280,7 @@ void sk_surface_sums_free(sk_surface_sums *sums)
 
 /* --- The filter on the nodes --- */
 
-enum { most_filter_halo = 3, most_filter_n = sk_node_n + 2 * most_filter_halo };
+enum { most_filter_n = sk_node_n + 2 * sk_most_filter_halo };
 
 /* Mirror images behind the walls that a block with a halo sees. */
 static void mirror_sums(const sk_surface_grid *grid, int are_places, size_t block, int halo, f4 *padded)
@@ -312,7 +295,7 @@ static void mirror_sums(const sk_surface_grid *grid, int are_places, size_t bloc
                 for (int j = 0; j < n; ++j)
                     for (int i = 0; i < n; ++i) {
                         f4 *at = padded + wall.u * i + wall.v * j + wall.first;
-                        at[out] = mirrored(at[-out], a, (float)wall.node, are_places);
+                        at[out] = sk_surface_mirrored(at[-out], a, (float)wall.node, are_places);
                     }
         }
 }
@@ -347,13 +330,8 @@ SK_VECTOR void filter_rows(const f4 *restrict from, f4 *restrict to, int rows, i
                            const float *taps)
 {
     for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < width; ++i) {
-            const f4 *at = from + r * stride + i;
-            f4 sum = at[0] * taps[0];
-            for (int t = 1; t <= 2 * halo; ++t)
-                sum += at[t * stride] * taps[t];
-            to[r * width + i] = sum;
-        }
+        for (int i = 0; i < width; ++i)
+            to[r * width + i] = sk_surface_tap(from + r * stride + i, stride, halo, taps);
 }
 
 /* Inlined for each halo, so that all loops have fixed lengths. */
@@ -387,7 +365,7 @@ void sk_surface_filter(const sk_surface_grid *grid, const sk_surface_sums *sums,
         filter_block(grid, sums, are_places, block, 2, result);
         break;
     default:
-        filter_block(grid, sums, are_places, block, most_filter_halo, result);
+        filter_block(grid, sums, are_places, block, sk_most_filter_halo, result);
     }
 }
 
