@@ -2,7 +2,7 @@
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
- * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|sph|all]
+ * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|sph|mesh|all]
  * [--steps N] [--kernels]
  * [--graphs] [--frames] [--backend NAME]
  *
@@ -17,6 +17,9 @@
  *
  * --frames takes a frame of every fourth step: copied beside the next steps, and fetched before them.
  *
+ * mesh makes surfaces of the double dam at two sizes, with two voxels a cell, in frames of 1/30 s after the columns
+ * have met: on the device where the particles are, from particles of the host, and by two threads of the CPU.
+ *
  * The river is a channel of 3.3 million cells, two thirds full, with a bed of running water and a free surface.
  */
 #include <stdio.h>
@@ -26,6 +29,7 @@
 #include <selkie/selkie.h>
 #include "base/timer.h"
 #include "cuda/cuda.h"
+#include "cuda/surface.h"
 #include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
@@ -441,6 +445,156 @@ static int run_sph(selkie_sph_solver solver, const bench_options *wanted)
     return !good;
 }
 
+/* --- surfaces --- */
+
+static const bench_case mesh_cases[] = {
+    {"mesh",
+     {64, 128, 64},
+     {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
+     1.0 / 64,
+     0.0,
+     0.0,
+     20,
+     5,
+     0,
+     0,
+     0.0},
+    {"mesh_4m",
+     {157, 314, 157},
+     {{{0, 0, 0}, {49, 105, 49}}, {{108, 0, 108}, {157, 105, 157}}},
+     1.0 / 157,
+     0.0,
+     0.0,
+     20,
+     3,
+     0,
+     0,
+     0.0},
+};
+
+/* Times (ms) of a frame and its surfaces. */
+typedef struct mesh_times {
+    double frame, here, sent, cpu;
+    size_t vertices, triangles;
+    int same; /* the bits of the CPU's */
+} mesh_times;
+
+static int is_same(const sk_mesh *a, const sk_mesh *b)
+{
+    return a->vertex_count == b->vertex_count && a->triangle_count == b->triangle_count &&
+           !memcmp(a->positions, b->positions, 12 * a->vertex_count) &&
+           !memcmp(a->normals, b->normals, 12 * a->vertex_count) &&
+           !memcmp(a->velocities, b->velocities, 12 * a->vertex_count) &&
+           !memcmp(a->triangles, b->triangles, 12 * a->triangle_count);
+}
+
+/* Adds the times of the surfaces of a frame. */
+static int time_surfaces(selkie_world *world, sk_cuda_mesher *mesher, mesh_times *times)
+{
+    selkie_error error = {0};
+    sk_surface_options options;
+    sk_mesh meshes[3] = {{0}};
+    sk_surface_options_init(&options, selkie_world_scene(world));
+    options.threads = 2;
+    double begin = sk_wall_ms();
+    int good = sk_cuda_has_particles(&world->step) &&
+               !sk_cuda_surface_extract_here(mesher, &world->step, &options, &meshes[0], &error);
+    times->here += sk_wall_ms() - begin;
+    good = good && sk_world_fetch(world, 0, &error) == SELKIE_OK;
+    const sk_particle *records = world->step.particles.records;
+    const sk_surface_particles particles = {(size_t)world->step.particles.count, records->position, sizeof *records,
+                                            records->velocity, sizeof *records};
+    begin = sk_wall_ms();
+    good = good && !sk_cuda_surface_extract(mesher, &particles, &options, &meshes[1], &error);
+    times->sent += sk_wall_ms() - begin;
+    begin = sk_wall_ms();
+    good = good && !sk_surface_extract(&particles, &options, &meshes[2], &error);
+    times->cpu += sk_wall_ms() - begin;
+    if (good) {
+        times->vertices = meshes[0].vertex_count;
+        times->triangles = meshes[0].triangle_count;
+        times->same &= is_same(&meshes[0], &meshes[2]) && is_same(&meshes[1], &meshes[2]);
+    } else {
+        fprintf(stderr, "bench_cuda: %s\n", error.message);
+    }
+    for (int n = 0; n < 3; n++)
+        sk_mesh_free(&meshes[n]);
+    return good;
+}
+
+static int take_frame(selkie_world *world, double *ms)
+{
+    double iterations[2];
+    do
+        if (!take_steps(world, 1, ms, iterations))
+            return 0;
+    while (!selkie_world_at_frame(world));
+    return 1;
+}
+
+static void print_mesh_kernels(selkie_world *world, sk_cuda_mesher *mesher)
+{
+    static sk_step timed; /* only for its launches */
+    mesh_times times = {0};
+    timed.cuda = sk_cuda_mesher_launches(mesher);
+    sk_cuda_start_profile(&timed, SK_CUDA_TIME_KERNELS);
+    sk_cuda_time time;
+    double all = 0.0;
+    if (!time_surfaces(world, mesher, &times))
+        return;
+    for (int n = 0; sk_cuda_profile_entry(&timed, n, &time); n++) {
+        printf("    %-24s %8.1f us a surface, %4.1f launches\n", time.kernel, 500.0 * time.ms, 0.5 * time.launches);
+        all += 0.5 * time.ms;
+    }
+    printf("    all kernels: %.3f ms\n", all);
+}
+
+static int run_mesh(const bench_case *bench, const bench_options *wanted)
+{
+    selkie_scene scene;
+    selkie_liquid_def liquids[COLUMNS];
+    selkie_material_def material;
+    selkie_world_options options;
+    selkie_world *world;
+    selkie_error error;
+    set_scene(bench, &scene, liquids, &material);
+    scene.mesh.resolution = 2.0;
+    selkie_world_options_defaults(&options);
+    options.with_backend = 1;
+    options.backend = SELKIE_BACKEND_CUDA;
+    sk_cuda_mesher *mesher = NULL;
+    if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK) {
+        fprintf(stderr, "bench_cuda: %s\n", error.message);
+        return 1;
+    }
+    mesh_times times = {.same = 1}, first = {.same = 1};
+    const int frames = wanted->steps ? wanted->steps : bench->steps;
+    int good = sk_cuda_mesher_create(&mesher, &error) == SELKIE_OK;
+    for (int f = 0; good && f < bench->warm_up; f++)
+        good = take_frame(world, &first.frame);
+    good = good && time_surfaces(world, mesher, &first); /* takes the memory */
+    for (int f = 0; good && f < frames; f++)
+        good = take_frame(world, &times.frame) && time_surfaces(world, mesher, &times);
+    if (good) {
+        const double particles = (double)selkie_world_particle_count(world);
+        printf("%-8s %9.0f particles, two voxels a cell: %zu triangles in %.2f ms, %.2f ms with particles of the host, "
+               "%.0f B a particle\n",
+               bench->name, particles, times.triangles, times.here / frames, times.sent / frames,
+               (double)sk_cuda_mesher_bytes(mesher) / particles);
+        printf("    a simulated frame takes %.2f ms: the surface %.2f of it; two cores take %.0f ms for the surface, "
+               "ratio %.0f; %s\n",
+               times.frame / frames, times.here / times.frame, times.cpu / frames, times.cpu / times.here,
+               times.same && first.same ? "the same bits" : "OTHER BITS");
+        if (wanted->with_kernels)
+            print_mesh_kernels(world, mesher);
+        good = times.same && first.same;
+    }
+    fflush(stdout);
+    sk_cuda_mesher_destroy(mesher);
+    selkie_world_destroy(world);
+    return !good;
+}
+
 int main(int argc, char **argv)
 {
     const char *which = "all";
@@ -475,5 +629,8 @@ int main(int argc, char **argv)
         failed |= run_sph(SELKIE_SPH_IISPH, &wanted);
         failed |= run_sph(SELKIE_SPH_ACCELERATED, &wanted);
     }
+    for (size_t c = 0; c < sizeof mesh_cases / sizeof *mesh_cases; c++)
+        if (strcmp(which, "all") == 0 || strcmp(which, "mesh") == 0)
+            failed |= wanted.backend == SELKIE_BACKEND_CUDA && run_mesh(&mesh_cases[c], &wanted);
     return failed;
 }

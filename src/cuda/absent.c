@@ -1,5 +1,6 @@
 /* The GPU backend of a build without CUDA: every call that would need it fails with one line. */
 #include "cuda/cuda.h"
+#include "cuda/surface.h"
 #include "selkie_config.h"
 
 #if !SELKIE_HAVE_CUDA
@@ -88,6 +89,49 @@ selkie_code sk_cuda_copy_take(sk_cuda_copy *copy, sk_particles *particles, selki
 void sk_cuda_copy_free(sk_cuda_copy *copy)
 {
     (void)copy;
+}
+
+selkie_code sk_cuda_mesher_create(sk_cuda_mesher **mesher, selkie_error *error)
+{
+    *mesher = NULL;
+    return absent(error);
+}
+
+void sk_cuda_mesher_destroy(sk_cuda_mesher *mesher)
+{
+    (void)mesher;
+}
+
+selkie_code sk_cuda_surface_extract(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
+                                    const sk_surface_options *options, sk_mesh *mesh, selkie_error *error)
+{
+    (void)mesher, (void)particles, (void)options, (void)mesh;
+    return absent(error);
+}
+
+int sk_cuda_has_particles(const sk_step *step)
+{
+    (void)step;
+    return 0;
+}
+
+selkie_code sk_cuda_surface_extract_here(sk_cuda_mesher *mesher, const sk_step *step, const sk_surface_options *options,
+                                         sk_mesh *mesh, selkie_error *error)
+{
+    (void)mesher, (void)step, (void)options, (void)mesh;
+    return absent(error);
+}
+
+size_t sk_cuda_mesher_bytes(const sk_cuda_mesher *mesher)
+{
+    (void)mesher;
+    return 0;
+}
+
+struct sk_cuda *sk_cuda_mesher_launches(sk_cuda_mesher *mesher)
+{
+    (void)mesher;
+    return NULL;
 }
 
 selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)

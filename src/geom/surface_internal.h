@@ -11,9 +11,6 @@
  * images. */
 void sk_surface_load(const sk_surface_grid *grid, const float *field, size_t block, int halo, float *padded);
 
-/* Lengths and kernel for these options; the grid is empty yet (surface.c). */
-selkie_code sk_surface_grid_init(sk_surface_grid *grid, const sk_surface_options *options, size_t particle_count,
-                                 selkie_error *error);
 void sk_surface_grid_free(sk_surface_grid *grid);
 /* Grid, blocks and the smooth level set of these particles; the caller frees the grid in any case. */
 selkie_code sk_surface_prepare(sk_surface_grid *grid, const sk_surface_particles *particles,
@@ -46,16 +43,6 @@ void sk_surface_kernel_init(sk_surface_kernel *kernel, float spacing);
 /* Level set in grid->phi (surface_field.c, surface_smooth.c), then triangles (surface_mesh.c). */
 selkie_code sk_surface_level_set(sk_surface_grid *grid, selkie_error *error);
 void sk_surface_smooth(sk_surface_grid *grid, double smoothing);
-/* The filter of the smoothing: its taps, how often it is applied (0 = no smoothing), and what calm water bears. */
-typedef struct sk_surface_blur {
-    float taps[2 * sk_most_halo + 1];
-    int rounds;
-    float bound; /* voxels */
-} sk_surface_blur;
-sk_surface_blur sk_surface_blur_of(const sk_surface_grid *grid, double smoothing);
-void sk_surface_build_table(sk_case_table *table);
-/* Arrays of a mesh. */
-selkie_code sk_mesh_allocate(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity, selkie_error *error);
 selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *velocity, size_t velocity_stride,
                                    const sk_surface_options *options, sk_mesh *mesh, selkie_error *error);
 

@@ -766,4 +766,27 @@ SK_KERNEL uint32_t *sk_emit_row(const sk_surface_mesher *m, size_t block, const 
     return out;
 }
 
+/* --- What the host prepares --- */
+
+/* The filter of the smoothing: its taps, how often it is applied (0 = no smoothing), and what calm water bears. */
+typedef struct sk_surface_blur {
+    float taps[2 * sk_most_halo + 1];
+    int rounds;
+    float bound; /* voxels */
+} sk_surface_blur;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Lengths and kernel for these options; the grid is empty yet (surface.c). */
+selkie_code sk_surface_grid_init(sk_surface_grid *grid, const sk_surface_options *options, size_t particle_count,
+                                 selkie_error *error);
+sk_surface_blur sk_surface_blur_of(const sk_surface_grid *grid, double smoothing);
+void sk_surface_build_table(sk_case_table *table);
+/* Arrays of a mesh. */
+selkie_code sk_mesh_allocate(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity, selkie_error *error);
+#ifdef __cplusplus
+}
+#endif
+
 #endif
