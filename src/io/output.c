@@ -14,6 +14,7 @@
 #include "io/output.h"
 #include "io/particles_file.h"
 #include "io/vdb_file.h"
+#include "world/mesher.h"
 #include "world/world_internal.h"
 
 /* m: distance of neighbours at rest */
@@ -156,7 +157,8 @@ selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, i
     sk_surface_options options;
     sk_surface_particles particles;
     SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
-    SK_TRY(sk_surface_extract(&particles, &options, mesh, error));
+    SK_TRY(frame->here ? sk_world_extract(frame->here, &options, mesh, error)
+                       : sk_mesher_extract(frame->mesher, &particles, &options, mesh, error));
     const selkie_code decimated = sk_mesh_decimate(mesh, scene->mesh.decimation * options.voxel_size, error);
     if (decimated) {
         sk_mesh_free(mesh);
@@ -281,11 +283,36 @@ selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *sc
     return code;
 }
 
+/* A frame for its surface alone, which needs no arrays where the particles are on a device. */
+static selkie_code surface_frame(const selkie_world *world, sk_frame *frame,
+                                 selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error)
+{
+    if (!sk_world_is_on_device(world)) {
+        SK_TRY(sk_world_frame(world, frame, extras, error));
+        return sk_world_mesher(world, &frame->mesher, error);
+    }
+    SK_TRY(sk_world_frame_outline(world, frame, extras, error));
+    frame->here = world;
+    return SELKIE_OK;
+}
+
+/* Can the mesh be made without the arrays of the particles? */
+static int needs_arrays(const selkie_scene *scene, const char *path)
+{
+    const size_t length = strlen(path);
+    return scene->mesh.by_material || (length > 4 && strcmp(path + length - 4, ".vdb") == 0);
+}
+
 selkie_code selkie_write_surface(const selkie_world *world, const char *path, selkie_error *error)
 {
     sk_frame frame;
     selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
-    SK_TRY(sk_world_frame(world, &frame, extras, error));
+    if (needs_arrays(selkie_world_scene(world), path)) {
+        SK_TRY(sk_world_frame(world, &frame, extras, error));
+        SK_TRY(sk_world_mesher(world, &frame.mesher, error));
+    } else {
+        SK_TRY(surface_frame(world, &frame, extras, error));
+    }
     return sk_frame_write_surface(&frame, selkie_world_scene(world), world->step.threads, path, error);
 }
 
@@ -296,7 +323,7 @@ selkie_code selkie_world_surface(const selkie_world *world, selkie_surface *surf
     sk_mesh mesh = {0};
     sk_mesh_frame file;
     memset(surface, 0, sizeof *surface);
-    SK_TRY(sk_world_frame(world, &frame, extras, error));
+    SK_TRY(surface_frame(world, &frame, extras, error));
     SK_TRY(sk_frame_surface(&frame, selkie_world_scene(world), world->step.threads, &mesh, &file, error));
     *surface = (selkie_surface){.vertex_count = (int64_t)mesh.vertex_count,
                                 .positions = mesh.positions,

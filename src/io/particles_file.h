@@ -33,6 +33,8 @@ typedef struct sk_frame {
     selkie_attribute_names names;
     selkie_up_axis up;
     double scene_up[3];
+    struct sk_cuda_mesher *mesher;      /* where its surface is made: world/mesher.h; NULL = by the CPU */
+    const selkie_world *here;           /* its particles are those of this world on a device; NULL = the arrays above */
     int extra_count;                    /* more attributes; those of three floats are vectors and turn along */
     const selkie_attribute_view *extra; /* at most SK_MAX_EXTRA_ATTRIBUTES, of 1 to 16 components */
 } sk_frame;

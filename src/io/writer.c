@@ -13,6 +13,7 @@
 #include "base/threads.h"
 #include "io/output.h"
 #include "io/particles_file.h"
+#include "world/mesher.h"
 #include "world/world_internal.h"
 
 enum { waiting_frames = 2, copied_together = 4096, writer_priority = 10 };
@@ -26,6 +27,7 @@ typedef struct pending {
     void *arrays[3 + SK_MAX_EXTRA_ATTRIBUTES];
     int array_count;
     sk_world_copy *copy; /* of the arrays, which the GPU may still be writing; NULL = they are here */
+    int on_device;       /* the world runs on the GPU, which makes its surfaces too */
     int file_count;
     sk_writer_kind kinds[SK_WRITER_MOST_FILES];
     char *paths[SK_WRITER_MOST_FILES];
@@ -38,6 +40,7 @@ struct sk_writer {
     pending *queue[waiting_frames]; /* the first one is being written */
     int count;
     int ends;
+    sk_mesher *mesher;  /* of the thread; NULL = none yet */
     selkie_error error; /* the first one since it was last returned */
 };
 
@@ -121,6 +124,7 @@ static selkie_code take_frame(const selkie_world *world, int count, const sk_wri
         code = p->copy ? sk_world_frame_outline(world, &p->frame, p->extras, error)
                        : sk_world_frame(world, &p->frame, p->extras, error);
     p->scene = *selkie_world_scene(world);
+    p->on_device = world->step.cuda != NULL;
     for (int e = 0; !code && e < p->frame.extra_count; e++) {
         snprintf(p->names[e], sizeof p->names[e], "%s", p->extras[e].name);
         p->extras[e].name = p->names[e];
@@ -143,10 +147,15 @@ static selkie_code take_frame(const selkie_world *world, int count, const sk_wri
     return SELKIE_OK;
 }
 
-static selkie_code write_frame(pending *p, int threads, selkie_error *error)
+/* Surfaces are made by `mesher`; one is made for it where there is none and the world runs on the GPU. */
+static selkie_code write_frame(pending *p, int threads, sk_mesher **mesher, selkie_error *error)
 {
     if (p->copy)
         SK_TRY(await_arrays(p, error));
+    for (int i = 0; i < p->file_count && p->on_device && !*mesher; i++)
+        if (p->kinds[i] == SK_WRITER_SURFACE)
+            SK_TRY(sk_mesher_create(SELKIE_BACKEND_CUDA, mesher, error));
+    p->frame.mesher = *mesher;
     for (int i = 0; i < p->file_count; i++)
         SK_TRY(p->kinds[i] == SK_WRITER_SURFACE
                    ? sk_frame_write_surface(&p->frame, &p->scene, threads, p->paths[i], error)
@@ -173,7 +182,7 @@ static void *run_writer(void *context)
         pending *p = w->queue[0];
         pthread_mutex_unlock(&w->lock);
         selkie_error error = {0};
-        const selkie_code code = write_frame(p, 1, &error);
+        const selkie_code code = write_frame(p, 1, &w->mesher, &error);
         pending_free(p);
 
         pthread_mutex_lock(&w->lock);
@@ -221,7 +230,10 @@ selkie_code sk_writer_add(sk_writer *w, const selkie_world *world, int count, co
     pending *p = NULL;
     SK_TRY(take_frame(world, count, files, &p, error));
     if (!w) {
-        selkie_code code = write_frame(p, world->step.threads, error);
+        sk_mesher *mesher = NULL;
+        selkie_code code = sk_world_mesher(world, &mesher, error);
+        if (!code)
+            code = write_frame(p, world->step.threads, &mesher, error);
         pending_free(p);
         return code;
     }
@@ -261,5 +273,6 @@ void sk_writer_destroy(sk_writer *w)
     pthread_join(w->thread, NULL);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
+    sk_mesher_destroy(w->mesher);
     sk_release(NULL, w);
 }

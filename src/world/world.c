@@ -13,6 +13,7 @@
 #include "cuda/cuda.h"
 #include "geom/frame.h"
 #include "methods/force_fields.h"
+#include "world/mesher.h"
 #include "world/world_internal.h"
 
 void selkie_world_options_defaults(selkie_world_options *options)
@@ -427,6 +428,7 @@ void selkie_world_destroy(selkie_world *world)
     if (!world)
         return;
     sk_world_empty(world);
+    sk_mesher_destroy(world->mesher);
     sk_changes_free(world);
     if (world->scene)
         sk_pool_destroy(world->scene->owned);

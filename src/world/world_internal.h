@@ -42,8 +42,9 @@ struct selkie_world {
     double set_length;     /* s  of the next step; 0 = as the scene says */
     int *positions_shown;  /* a caller may have written positions since the last step. Separate memory: reading a const
                               world sets it */
-    char warning[512];     /* "" = none */
-    double pressure_unit;  /* Pa / (m/s): pressure over the potential of the last solve */
+    struct sk_cuda_mesher *mesher; /* mesher.h; NULL = none yet */
+    char warning[512];             /* "" = none */
+    double pressure_unit;          /* Pa / (m/s): pressure over the potential of the last solve */
 
     /* measures of the start, cells */
     double start_kernel_volume, start_counted_volume, start_surface_volume;

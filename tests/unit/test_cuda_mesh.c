@@ -9,12 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <selkie/selkie.h>
 #include "base/random.h"
 #include "cuda/surface.h"
 #include "cuda_cases.h"
 #include "geom/surface.h"
+#include "io/output.h"
+#include "io/writer.h"
 
 /* Particles as a world has them. */
 typedef struct cloud {
@@ -252,13 +255,79 @@ static void test_world(void **state)
     selkie_world_destroy(world);
 }
 
+/* The bytes of a file, which is removed; free() them. */
+static char *read_file(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s is not there", path);
+    char *text = malloc(1 << 24);
+    assert_non_null(text);
+    *bytes = fread(text, 1, 1 << 24, file);
+    fclose(file);
+    remove(path);
+    return text;
+}
+
+enum { BY_WRITER, BY_WORLD, BY_CPU, WAYS };
+
+/* Mesh files of a world on the device: of the thread that writes frames, of the world itself, and of the CPU. */
+static void test_files(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_error error = {0};
+    sk_writer *writer;
+    char paths[WAYS][96];
+    set_scene(&scene, liquids, 3, SELKIE_VOLUME_NONE);
+    scene.domain.cell_size = 1.0 / 12;
+    scene.domain.origin[0] = 100.0;
+    for (int l = 0; l < 2; l++) {
+        liquids[l].shape.min[0] += 100.0;
+        liquids[l].shape.max[0] += 100.0;
+    }
+    scene.pressure.start = 10.0;
+    scene.mesh.decimation = 0.05;
+    selkie_world *world = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_int_equal(sk_writer_create(&writer, &error), SELKIE_OK);
+    for (int frame = 0; frame < 2; frame++) {
+        for (int way = 0; way < WAYS; way++)
+            snprintf(paths[way], sizeof paths[way], "cuda_mesh_%d_%d.ply", (int)getpid(), way);
+        take_steps(world, 2);
+        const sk_writer_file file = {SK_WRITER_SURFACE, paths[BY_WRITER]};
+        assert_int_equal(sk_writer_add(writer, world, 1, &file, &error), SELKIE_OK);
+        assert_int_equal(sk_writer_wait(writer, &error), SELKIE_OK);
+        if (selkie_write_surface(world, paths[BY_WORLD], &error))
+            fail_msg("%s", error.message);
+        sk_frame all;
+        selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+        assert_int_equal(sk_world_frame(world, &all, extras, &error), SELKIE_OK);
+        assert_null(all.mesher);
+        assert_int_equal(sk_frame_write_surface(&all, selkie_world_scene(world), 1, paths[BY_CPU], &error), SELKIE_OK);
+        size_t bytes[WAYS];
+        char *text[WAYS];
+        for (int way = 0; way < WAYS; way++)
+            text[way] = read_file(paths[way], &bytes[way]);
+        for (int way = 0; way < BY_CPU; way++) {
+            assert_int_equal(bytes[way], bytes[BY_CPU]);
+            assert_memory_equal(text[way], text[BY_CPU], bytes[BY_CPU]);
+        }
+        assert_true(bytes[BY_CPU] > 10000);
+        for (int way = 0; way < WAYS; way++)
+            free(text[way]);
+    }
+    sk_writer_destroy(writer);
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_strange),
-        cmocka_unit_test(test_world),
+        cmocka_unit_test(test_shapes), cmocka_unit_test(test_narrow), cmocka_unit_test(test_strange),
+        cmocka_unit_test(test_world),  cmocka_unit_test(test_files),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

@@ -12,6 +12,7 @@
 #include "progress.h"
 #include "run_folder.h"
 #include "tool.h"
+#include "world/mesher.h"
 
 enum {
     mesh_to,
@@ -25,6 +26,7 @@ enum {
     mesh_by_material,
     mesh_no_by_material,
     mesh_threads,
+    mesh_backend,
     mesh_force,
     mesh_quiet,
     mesh_option_count
@@ -32,6 +34,9 @@ enum {
 
 static const char *const formats[] = {"ply", "obj", "abc", "vdb", "usd", NULL};
 static const char *const endings[] = {"ply", "obj", "abc", "vdb", "usda"};
+
+static const char *const backends[] = {"tuned", "cuda", "auto", NULL};
+static const selkie_backend backend_of[] = {SELKIE_BACKEND_TUNED, SELKIE_BACKEND_CUDA, SELKIE_BACKEND_AUTO};
 
 static const option_spec mesh_options[] = {
     [mesh_to] = {.name = "to",
@@ -95,6 +100,12 @@ static const option_spec mesh_options[] = {
                       .least = 1,
                       .most = 1024,
                       .help = "threads to use; default all cores. Meshes do not depend on it"},
+    [mesh_backend] = {.name = "backend",
+                      .kind = OPTION_CHOICE,
+                      .value = "NAME",
+                      .choices = backends,
+                      .help = "where level sets and triangles are made: tuned, the default, on the CPU; cuda on a GPU, "
+                              "with the same bits; auto takes a GPU that is here. Not for vdb and --attributes"},
     [mesh_force] = {.name = "force", .kind = OPTION_FLAG, .help = "make meshes again that are there"},
     [mesh_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
@@ -106,6 +117,7 @@ typedef struct mesher {
     const char *ending;
     char *out; /* folder */
     int threads, force, attributes;
+    sk_mesher *on; /* where meshes are made; NULL = by the CPU */
     int64_t made, kept;
     sk_alembic *archive;   /* of all frames, NULL for other formats */
     int64_t *frame_number; /* of the frames so far */
@@ -167,6 +179,7 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
                       .velocity = data->velocity,
                       .velocity_stride = 12,
                       .names = m->scene->output.names,
+                      .mesher = m->on,
                       .up = m->scene->output.up};
     memcpy(frame.origin, m->scene->domain.origin, sizeof frame.origin);
     selkie_scene_up(m->scene, frame.scene_up);
@@ -353,6 +366,11 @@ static int run_mesh(const tool_arguments *arguments)
         return complain("--attributes: OBJ files have none; use ply, abc, vdb or usd");
     if (values[mesh_by_material].given && values[mesh_no_by_material].given)
         return complain("--by-material and --no-by-material exclude each other");
+    const selkie_backend backend =
+        values[mesh_backend].given ? backend_of[values[mesh_backend].integer] : SELKIE_BACKEND_TUNED;
+    if (backend == SELKIE_BACKEND_CUDA && (m.attributes || !strcmp(m.ending, "vdb")))
+        return complain("--backend cuda cannot make %s yet; use tuned",
+                        m.attributes ? "numbers of the particles (--attributes)" : "level sets (--to vdb)");
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;
@@ -366,11 +384,15 @@ static int run_mesh(const tool_arguments *arguments)
         !code && !values[mesh_no_by_material].given && (values[mesh_by_material].given || m.scene->mesh.by_material);
     if (!code)
         m.scene->mesh.by_material = apart;
+    selkie_error error = {0};
+    if (!code && sk_mesher_create(backend, &m.on, &error))
+        code = complain_error(&error);
     if (!code)
         code = apart ? make_parts(&m, values) : make_meshes(&m, values);
     if (!code && !values[mesh_quiet].given)
         printf("%lld meshes made, %lld were there: %s\n", (long long)m.made, (long long)m.kept, m.out);
 
+    sk_mesher_destroy(m.on);
     sk_file_list_free(&m.frames);
     selkie_scene_free(m.scene);
     free(m.out);
