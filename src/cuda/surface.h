@@ -17,7 +17,11 @@ selkie_code sk_cuda_mesher_create(sk_cuda_mesher **mesher, selkie_error *error);
 void sk_cuda_mesher_destroy(sk_cuda_mesher *mesher);
 selkie_code sk_cuda_surface_extract(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
                                     const sk_surface_options *options, sk_mesh *mesh, selkie_error *error);
-/* The same of the particles that a world has on the device, if it has them there. */
+/* Values at the vertices of such a mesh: the bits of sk_surface_add_values. */
+selkie_code sk_cuda_surface_add_values(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
+                                       const sk_surface_options *options, int count, const sk_surface_value *values,
+                                       sk_mesh *mesh, selkie_error *error);
+/* The surface of the particles that a world has on the device, if it has them there. */
 int sk_cuda_has_particles(const sk_step *step);
 selkie_code sk_cuda_surface_extract_here(sk_cuda_mesher *mesher, const sk_step *step, const sk_surface_options *options,
                                          sk_mesh *mesh, selkie_error *error);

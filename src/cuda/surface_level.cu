@@ -7,17 +7,24 @@
 
 /* --- sums --- */
 
-/* A particle's values: its place in the block, or its velocity without what is not a number. */
-SK_DEVICE void stage_point(const sk_surface_grid *grid, const sk_cuda_cloud *cloud, size_t block, size_t p, float to[6])
+/* A value of a particle; 0 where it is not a number. */
+SK_DEVICE float value_of(const sk_cuda_values *values, int v, uint32_t particle)
+{
+    const char *from = values->data[v] + particle * values->stride[v];
+    const float value =
+        values->is_whole[v] ? (float)*(const uint32_t *)(const void *)from : *(const float *)(const void *)from;
+    return isfinite(value) ? value : 0.0f;
+}
+
+/* Place of a particle in its block, and its values or the place again. */
+SK_DEVICE void stage_point(const sk_surface_grid *grid, const sk_cuda_values *values, size_t block, size_t p,
+                           float to[6])
 {
     const sk_surface_point point = grid->points[p];
     for (int a = 0; a < 3; ++a)
         to[a] = to[a + 3] = point.x[a] - (float)(grid->coordinates[block][a] * sk_node_n);
-    if (!cloud->velocity)
-        return;
-    const float *v = (const float *)(const void *)(cloud->velocity + point.source * cloud->velocity_stride);
-    for (int a = 0; a < 3; ++a)
-        to[a + 3] = isfinite(v[a]) ? v[a] : 0.0f;
+    for (int v = 0; v < 3 && values->count; ++v)
+        to[v + 3] = v < values->count ? value_of(values, v, point.source) : 0.0f;
 }
 
 /* Weight of node n of three along an axis, and the first of them. */
@@ -63,9 +70,9 @@ SK_DEVICE void fold_walls(const sk_surface_grid *grid, size_t block, int are_pla
         }
 }
 
-/* A warp a block. `cloud` has velocities if these are summed. */
+/* A warp a block. */
 static __global__ void __launch_bounds__(32)
-    fill_tiles(const __grid_constant__ sk_surface_grid grid, const __grid_constant__ sk_cuda_cloud cloud,
+    fill_tiles(const __grid_constant__ sk_surface_grid grid, const __grid_constant__ sk_cuda_values values,
                const int32_t *tile_index, f4 *tiles)
 {
     __shared__ f4 tile[sk_local_count];
@@ -84,7 +91,7 @@ static __global__ void __launch_bounds__(32)
             const size_t own = p + (size_t)lane;
             const int counts = own < last && !(deep >> sk_surface_cell(grid.points[own].x) & 1);
             if (counts)
-                stage_point(&grid, &cloud, block, own, staged[lane]);
+                stage_point(&grid, &values, block, own, staged[lane]);
             __syncwarp();
             for (unsigned left = __ballot_sync(~0u, counts); left; left &= left - 1) {
                 add_point(tile, staged[sk_lowest_bit(left)], lane);
@@ -92,7 +99,7 @@ static __global__ void __launch_bounds__(32)
             }
         }
         __syncwarp();
-        fold_walls(&grid, block, !cloud.velocity, tile);
+        fold_walls(&grid, block, !values.count, tile);
         f4 *to = tiles + (size_t)tile_index[block] * sk_local_count;
         for (int t = lane; t < sk_local_count; t += 32)
             to[t] = tile[t];
@@ -145,12 +152,22 @@ static __global__ void gather_tiles(const __grid_constant__ sk_surface_grid grid
     }
 }
 
-void sk_cuda_surface_sum(sk_cuda_mesher *m, int are_places)
+sk_cuda_values sk_cuda_velocity(const sk_cuda_cloud *cloud)
 {
-    sk_cuda_cloud cloud = m->cloud;
-    if (are_places)
-        cloud.velocity = NULL;
-    SK_LAUNCH(&m->cuda, fill_tiles, (int)m->grid.block_count, 32, m->grid, cloud, m->tile_index, m->tiles);
+    sk_cuda_values values;
+    values.count = 3;
+    for (int a = 0; a < 3; ++a) {
+        values.data[a] = cloud->velocity + 4 * a;
+        values.stride[a] = cloud->velocity_stride;
+        values.is_whole[a] = 0;
+    }
+    return values;
+}
+
+void sk_cuda_surface_sum(sk_cuda_mesher *m, const sk_cuda_values *values)
+{
+    const int are_places = !values->count;
+    SK_LAUNCH(&m->cuda, fill_tiles, (int)m->grid.block_count, 32, m->grid, *values, m->tile_index, m->tiles);
     SK_LAUNCH_SIMPLE(&m->cuda, gather_tiles, SK_SURFACE_WIDE, SK_SURFACE_THREADS, m->grid, m->tile_index, m->tiles,
                      m->sum_index, are_places, m->sums);
 }
@@ -266,6 +283,40 @@ static __global__ void find_means(const __grid_constant__ sk_surface_grid grid, 
         for (int a = 0; a < 3; ++a)
             to[a * sk_node_count + i] = sk_node_mean(sum, a);
     }
+}
+
+template <int HALO>
+static __global__ void filter_blocks(const __grid_constant__ sk_surface_grid grid, const int32_t *sum_index,
+                                     const f4 *sums, f4 *filtered)
+{
+    enum { N = sk_node_n + 2 * HALO };
+    __shared__ f4 padded[N * N * N];
+    SK_CUDA_WAIT();
+    const size_t block = blockIdx.x;
+    filter_sums<HALO>(&grid, sum_index, sums, 0, block, padded);
+    for (int i = (int)threadIdx.x; i < sk_node_count; i += (int)blockDim.x)
+        filtered[block * sk_node_count + (size_t)i] = padded[(i & 7) + N * ((i >> 3 & 7) + N * (i >> 6))];
+}
+
+void sk_cuda_surface_filter(sk_cuda_mesher *m, f4 *filtered)
+{
+    const int blocks = (int)m->grid.block_count;
+#define FILTER(halo)                                                                                                   \
+    SK_LAUNCH(&m->cuda, filter_blocks<halo>, blocks, SK_SURFACE_THREADS, m->grid, m->sum_index, m->sums, filtered)
+    switch (m->grid.kernel.halo) {
+    case 0:
+        FILTER(0);
+        break;
+    case 1:
+        FILTER(1);
+        break;
+    case 2:
+        FILTER(2);
+        break;
+    default:
+        FILTER(3);
+    }
+#undef FILTER
 }
 
 void sk_cuda_surface_mean(sk_cuda_mesher *m, float *means)
@@ -462,7 +513,7 @@ static void launch_smoothing(sk_cuda_mesher *m, double smoothing)
     SK_LAUNCH(&m->cuda, finish, blocks, SK_SURFACE_THREADS, *grid);
 }
 
-selkie_code sk_cuda_surface_level(sk_cuda_mesher *m, double smoothing, selkie_error *error)
+selkie_code sk_cuda_surface_room(sk_cuda_mesher *m, selkie_error *error)
 {
     for (int with_points = 0; with_points < 2; ++with_points) {
         SK_LAUNCH_SIMPLE(&m->cuda, flag_blocks, SK_SURFACE_WIDE, SK_SURFACE_THREADS, m->grid, with_points, m->flags);
@@ -475,7 +526,15 @@ selkie_code sk_cuda_surface_level(sk_cuda_mesher *m, double smoothing, selkie_er
                            &m->tiles, error));
     SK_TRY(sk_cuda_reserve(m, SK_ROOM_SUMS, (size_t)m->counted[SK_TOTAL_SUMS] * sk_node_count * sizeof(f4), &m->sums,
                            error));
-    sk_cuda_surface_sum(m, 1);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_surface_level(sk_cuda_mesher *m, double smoothing, selkie_error *error)
+{
+    sk_cuda_values places;
+    memset(&places, 0, sizeof places);
+    SK_TRY(sk_cuda_surface_room(m, error));
+    sk_cuda_surface_sum(m, &places);
     launch_levels(m);
     launch_smoothing(m, smoothing);
     return SELKIE_OK;

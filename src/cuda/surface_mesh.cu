@@ -158,7 +158,8 @@ static selkie_code take_means(sk_cuda_mesher *m, const float **means, selkie_err
     SK_TRY(sk_cuda_reserve(m, SK_ROOM_SUMS,
                            (size_t)m->counted[SK_TOTAL_VELOCITY_SUMS] * sk_node_count * sizeof *m->sums, &m->sums,
                            error));
-    sk_cuda_surface_sum(m, 0);
+    const sk_cuda_values velocity = sk_cuda_velocity(&m->cloud);
+    sk_cuda_surface_sum(m, &velocity);
     sk_cuda_surface_mean(m, to);
     *means = to;
     return SELKIE_OK;

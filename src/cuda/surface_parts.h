@@ -35,6 +35,8 @@ typedef enum sk_cuda_room {
     SK_ROOM_MEANS,      /* [velocity blocks][3][512] */
     SK_ROOM_EDGES,      /* [blocks] sk_block_edges */
     SK_ROOM_MESH,       /* the mesh */
+    SK_ROOM_VALUES,     /* [particles] of the three values below */
+    SK_ROOM_VALUES_LAST = SK_ROOM_VALUES + 2,
     SK_ROOMS
 } sk_cuda_room;
 
@@ -101,8 +103,21 @@ selkie_code sk_cuda_surface_level(sk_cuda_mesher *m, double smoothing, selkie_er
 selkie_code sk_cuda_surface_mesh(sk_cuda_mesher *m, const sk_surface_options *options, sk_mesh *mesh,
                                  selkie_error *error);
 
-/* Sums over particles at the nodes of the blocks that sum_index names: of their places, or of their velocities. */
-void sk_cuda_surface_sum(sk_cuda_mesher *m, int are_places);
+/* Up to three values of the particles on the device; none = their places. */
+typedef struct sk_cuda_values {
+    int count;
+    const char *data[3];
+    size_t stride[3]; /* bytes */
+    int is_whole[3];
+} sk_cuda_values;
+sk_cuda_values sk_cuda_velocity(const sk_cuda_cloud *cloud);
+
+/* Numbers the blocks that have sums and tiles, and makes room for them. */
+selkie_code sk_cuda_surface_room(sk_cuda_mesher *m, selkie_error *error);
+/* Sums over particles at the nodes of the blocks that sum_index names. */
+void sk_cuda_surface_sum(sk_cuda_mesher *m, const sk_cuda_values *values);
+/* The sums of all blocks after the kernel's filter. */
+void sk_cuda_surface_filter(sk_cuda_mesher *m, f4 *filtered);
 /* Means of the velocities at the nodes of the blocks that block_index names. */
 void sk_cuda_surface_mean(sk_cuda_mesher *m, float *means);
 

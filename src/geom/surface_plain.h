@@ -766,6 +766,91 @@ SK_KERNEL uint32_t *sk_emit_row(const sk_surface_mesher *m, size_t block, const 
     return out;
 }
 
+/* --- Values of particles at vertices --- */
+
+/* Index of the block at these coordinates, -1 = none. Blocks are sorted by z, y, x. */
+SK_KERNEL ptrdiff_t sk_surface_find_block(const sk_surface_grid *grid, const int at[3])
+{
+    size_t low = 0, high = grid->block_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int32_t *c = grid->coordinates[middle];
+        const int before = c[2] != at[2] ? c[2] < at[2] : c[1] != at[1] ? c[1] < at[1] : c[0] < at[0];
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == grid->block_count || grid->coordinates[low][0] != at[0] || grid->coordinates[low][1] != at[1] ||
+        grid->coordinates[low][2] != at[2])
+        return -1;
+    return (ptrdiff_t)low;
+}
+
+/* Means at a place (voxels) of the sums at the nodes of all blocks; returns 0 where no particle is near. */
+SK_KERNEL int sk_surface_sample(const sk_surface_grid *grid, const f4 *sums, const float place[3], float means[3])
+{
+    int base[3];
+    float part[3];
+    f4 sum = sk_f4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int a = 0; a < 3; ++a) {
+        base[a] = (int)floorf(place[a]);
+        part[a] = place[a] - (float)base[a];
+    }
+    for (int c = 0; c < 8; ++c) {
+        const int node[3] = {base[0] + (c & 1), base[1] + (c >> 1 & 1), base[2] + (c >> 2)};
+        const int block[3] = {node[0] >> sk_node_log, node[1] >> sk_node_log, node[2] >> sk_node_log};
+        const ptrdiff_t b = sk_surface_find_block(grid, block);
+        const float weight = (c & 1 ? part[0] : 1.0f - part[0]) * (c >> 1 & 1 ? part[1] : 1.0f - part[1]) *
+                             (c >> 2 ? part[2] : 1.0f - part[2]);
+        if (b >= 0)
+            sum += weight *
+                   sums[(size_t)b * sk_node_count + (size_t)((node[0] & 7) + 8 * (node[1] & 7) + 64 * (node[2] & 7))];
+    }
+    if (!(sum[0] > 1e-6f))
+        return 0;
+    for (int a = 0; a < 3; ++a)
+        means[a] = sum[a + 1] / sum[0];
+    return 1;
+}
+
+/* From a position (m) to voxels. */
+SK_KERNEL void sk_vertex_place(const sk_surface_grid *grid, const float position[3], float place[3])
+{
+    for (int a = 0; a < 3; ++a)
+        place[a] = (float)(((double)position[a] - grid->origin[a]) / grid->voxel[a]);
+}
+
+/* Curl of the velocity (1/s), by differences over two voxels; one-sided beside the air. */
+SK_KERNEL void sk_surface_curl(const sk_surface_grid *grid, const f4 *sums, const float place[3], float result[3])
+{
+    float slopes[3][3], middle[3];
+    result[0] = result[1] = result[2] = 0.0f;
+    if (!sk_surface_sample(grid, sums, place, middle))
+        return;
+    for (int a = 0; a < 3; ++a) {
+        float ends[2][3], way = 0.0f;
+        for (int side = 0; side < 2; ++side) {
+            float at[3] = {place[0], place[1], place[2]};
+            at[a] += side ? 1.0f : -1.0f;
+            const int found = sk_surface_sample(grid, sums, at, ends[side]);
+            way += found ? 1.0f : 0.0f;
+            for (int k = 0; k < 3 && !found; ++k)
+                ends[side][k] = middle[k];
+        }
+        for (int k = 0; k < 3; ++k)
+            slopes[a][k] = way > 0.0f ? (ends[1][k] - ends[0][k]) / (way * (float)grid->voxel[a]) : 0.0f;
+    }
+    for (int k = 0; k < 3; ++k)
+        result[k] = slopes[(k + 1) % 3][(k + 2) % 3] - slopes[(k + 2) % 3][(k + 1) % 3];
+}
+
+/* A mean as it is shown: that of whole numbers is rounded. */
+SK_KERNEL float sk_shown_mean(float mean, int is_whole)
+{
+    return is_whole ? floorf(mean + 0.5f) : mean;
+}
+
 /* --- What the host prepares --- */
 
 /* The filter of the smoothing: its taps, how often it is applied (0 = no smoothing), and what calm water bears. */
@@ -785,6 +870,10 @@ sk_surface_blur sk_surface_blur_of(const sk_surface_grid *grid, double smoothing
 void sk_surface_build_table(sk_case_table *table);
 /* Arrays of a mesh. */
 selkie_code sk_mesh_allocate(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity, selkie_error *error);
+/* A further value of the vertices; NULL after a failure. */
+float *sk_mesh_add_value(sk_mesh *mesh, const char *name, selkie_error *error, selkie_code *code);
+/* Names of the components of the vorticity. */
+extern const char *const sk_vorticity_names[3];
 #ifdef __cplusplus
 }
 #endif

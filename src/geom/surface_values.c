@@ -11,51 +11,6 @@ typedef struct node_values {
     f4 (*sums)[sk_node_count]; /* of each block: weight, then weight times value */
 } node_values;
 
-/* Index of the block at these coordinates, -1 = none. Blocks are sorted by z, y, x. */
-static ptrdiff_t find_block(const sk_surface_grid *grid, const int at[3])
-{
-    size_t low = 0, high = grid->block_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int32_t *c = grid->coordinates[middle];
-        const int before = c[2] != at[2] ? c[2] < at[2] : c[1] != at[1] ? c[1] < at[1] : c[0] < at[0];
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == grid->block_count || grid->coordinates[low][0] != at[0] || grid->coordinates[low][1] != at[1] ||
-        grid->coordinates[low][2] != at[2])
-        return -1;
-    return (ptrdiff_t)low;
-}
-
-/* Means at a place (voxels); returns 0 where no particle is near. */
-static int sample(const node_values *nodes, const float place[3], float means[3])
-{
-    int base[3];
-    float part[3];
-    f4 sum = {0, 0, 0, 0};
-    for (int a = 0; a < 3; ++a) {
-        base[a] = (int)floorf(place[a]);
-        part[a] = place[a] - (float)base[a];
-    }
-    for (int c = 0; c < 8; ++c) {
-        const int node[3] = {base[0] + (c & 1), base[1] + (c >> 1 & 1), base[2] + (c >> 2)};
-        const int block[3] = {node[0] >> sk_node_log, node[1] >> sk_node_log, node[2] >> sk_node_log};
-        const ptrdiff_t b = find_block(nodes->grid, block);
-        const float weight = (c & 1 ? part[0] : 1.0f - part[0]) * (c >> 1 & 1 ? part[1] : 1.0f - part[1]) *
-                             (c >> 2 ? part[2] : 1.0f - part[2]);
-        if (b >= 0)
-            sum += weight * nodes->sums[b][(node[0] & 7) + 8 * (node[1] & 7) + 64 * (node[2] & 7)];
-    }
-    if (!(sum[0] > 1e-6f))
-        return 0;
-    for (int a = 0; a < 3; ++a)
-        means[a] = sum[a + 1] / sum[0];
-    return 1;
-}
-
 selkie_code sk_surface_sum_values(const sk_surface_grid *grid, int count, const sk_surface_value *values,
                                   f4 (*result)[sk_node_count], selkie_error *error)
 {
@@ -92,37 +47,9 @@ selkie_code sk_surface_sum_values(const sk_surface_grid *grid, int count, const 
     return code;
 }
 
-static void vertex_place(const sk_surface_grid *grid, const sk_mesh *mesh, size_t vertex, float place[3])
-{
-    for (int a = 0; a < 3; ++a)
-        place[a] = (float)(((double)mesh->positions[3 * vertex + (size_t)a] - grid->origin[a]) / grid->voxel[a]);
-}
+const char *const sk_vorticity_names[3] = {"vorticity_x", "vorticity_y", "vorticity_z"};
 
-/* Curl of the velocity (1/s), by differences over two voxels; one-sided beside the air. */
-static void curl(const node_values *nodes, const float place[3], float result[3])
-{
-    float slopes[3][3] = {{0}}, middle[3];
-    memset(result, 0, 3 * sizeof *result);
-    if (!sample(nodes, place, middle))
-        return;
-    for (int a = 0; a < 3; ++a) {
-        float ends[2][3], way = 0.0f;
-        for (int side = 0; side < 2; ++side) {
-            float at[3] = {place[0], place[1], place[2]};
-            at[a] += side ? 1.0f : -1.0f;
-            if (sample(nodes, at, ends[side]))
-                way += 1.0f;
-            else
-                memcpy(ends[side], middle, sizeof middle);
-        }
-        for (int k = 0; k < 3 && way > 0.0f; ++k)
-            slopes[a][k] = (ends[1][k] - ends[0][k]) / (way * (float)nodes->grid->voxel[a]);
-    }
-    for (int k = 0; k < 3; ++k)
-        result[k] = slopes[(k + 1) % 3][(k + 2) % 3] - slopes[(k + 2) % 3][(k + 1) % 3];
-}
-
-static float *add_value(sk_mesh *mesh, const char *name, selkie_error *error, selkie_code *code)
+float *sk_mesh_add_value(sk_mesh *mesh, const char *name, selkie_error *error, selkie_code *code)
 {
     float *data = sk_allocate(NULL, (mesh->vertex_count + 1) * sizeof *data);
     if (!data || mesh->value_count == SK_MESH_MOST_VALUES) {
@@ -144,34 +71,33 @@ static selkie_code add_means(const node_values *nodes, int count, const sk_surfa
     float *to[3] = {NULL, NULL, NULL};
     selkie_code code = SELKIE_OK;
     for (int v = 0; v < count && !code; ++v)
-        to[v] = add_value(mesh, values[v].name, error, &code);
+        to[v] = sk_mesh_add_value(mesh, values[v].name, error, &code);
     if (code)
         return code;
 #pragma omp parallel for num_threads(nodes->grid->threads) schedule(static)
     for (size_t i = 0; i < mesh->vertex_count; ++i) {
         float place[3], means[3] = {0, 0, 0};
-        vertex_place(nodes->grid, mesh, i, place);
-        sample(nodes, place, means);
+        sk_vertex_place(nodes->grid, mesh->positions + 3 * i, place);
+        sk_surface_sample(nodes->grid, nodes->sums[0], place, means);
         for (int v = 0; v < count; ++v)
-            to[v][i] = values[v].is_whole ? floorf(means[v] + 0.5f) : means[v];
+            to[v][i] = sk_shown_mean(means[v], values[v].is_whole);
     }
     return SELKIE_OK;
 }
 
 static selkie_code add_vorticity(const node_values *nodes, sk_mesh *mesh, selkie_error *error)
 {
-    static const char *const names[3] = {"vorticity_x", "vorticity_y", "vorticity_z"};
     float *to[3];
     selkie_code code = SELKIE_OK;
     for (int a = 0; a < 3 && !code; ++a)
-        to[a] = add_value(mesh, names[a], error, &code);
+        to[a] = sk_mesh_add_value(mesh, sk_vorticity_names[a], error, &code);
     if (code)
         return code;
 #pragma omp parallel for num_threads(nodes->grid->threads) schedule(static)
     for (size_t i = 0; i < mesh->vertex_count; ++i) {
         float place[3], spin[3];
-        vertex_place(nodes->grid, mesh, i, place);
-        curl(nodes, place, spin);
+        sk_vertex_place(nodes->grid, mesh->positions + 3 * i, place);
+        sk_surface_curl(nodes->grid, nodes->sums[0], place, spin);
         for (int a = 0; a < 3; ++a)
             to[a][i] = spin[a];
     }

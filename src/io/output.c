@@ -193,7 +193,7 @@ selkie_code sk_frame_add_values(const sk_frame *frame, const selkie_scene *scene
     sk_surface_value values[SK_MAX_EXTRA_ATTRIBUTES];
     SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
     const int count = list_values(frame, values);
-    SK_TRY(sk_surface_add_values(&particles, &options, count, values, mesh, error));
+    SK_TRY(sk_mesher_add_values(frame->mesher, &particles, &options, count, values, mesh, error));
 
     /* The vorticity is a vector: it turns with the axes of the file. */
     const sk_up_turn turn = sk_up_turn_make(frame->up, frame->scene_up);

@@ -101,6 +101,31 @@ static void assert_equal_meshes(const sk_mesh *a, const sk_mesh *b)
     assert_int_equal(sk_mesh_open_edges(b), 0);
 }
 
+/* Values of the particles at the vertices of a mesh, and the vorticity. */
+static void compare_values(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
+                           const sk_surface_options *options, sk_mesh *host, sk_mesh *device)
+{
+    selkie_error error = {0};
+    uint32_t *material = calloc(particles->count + 1, sizeof *material);
+    assert_non_null(material);
+    for (size_t p = 0; p < particles->count; p++)
+        material[p] = (uint32_t)(p / 7 % 3);
+    const sk_surface_value values[4] = {{"height", particles->position + 1, particles->position_stride, 0},
+                                        {"material", material, sizeof *material, 1},
+                                        {"depth", particles->position + 2, particles->position_stride, 0},
+                                        {"width", particles->position, particles->position_stride, 0}};
+    if (sk_surface_add_values(particles, options, 4, values, host, &error) ||
+        sk_cuda_surface_add_values(mesher, particles, options, 4, values, device, &error))
+        fail_msg("%s", error.message);
+    assert_int_equal(host->value_count, particles->velocity ? 7 : 4);
+    assert_int_equal(host->value_count, device->value_count);
+    for (int v = 0; v < host->value_count; v++) {
+        assert_string_equal(host->values[v].name, device->values[v].name);
+        assert_memory_equal(host->values[v].data, device->values[v].data, host->vertex_count * sizeof(float));
+    }
+    free(material);
+}
+
 /* Both meshes of a cloud; the device's twice. Returns the number of triangles. */
 static size_t compare(sk_cuda_mesher *mesher, const sk_surface_particles *particles, const sk_surface_options *options)
 {
@@ -112,6 +137,8 @@ static size_t compare(sk_cuda_mesher *mesher, const sk_surface_particles *partic
         if (sk_cuda_surface_extract(mesher, particles, options, &device, &error))
             fail_msg("%s", error.message);
         assert_equal_meshes(&host, &device);
+        if (time == 0)
+            compare_values(mesher, particles, options, &host, &device);
         sk_mesh_free(&device);
     }
     const size_t triangles = host.triangle_count;
