@@ -117,6 +117,14 @@ selkie_code sk_cuda_surface_add_values(sk_cuda_mesher *mesher, const sk_surface_
     return absent(error);
 }
 
+selkie_code sk_cuda_surface_volume(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
+                                   const sk_surface_options *options, int count, const sk_surface_value *values,
+                                   sk_volume *volume, selkie_error *error)
+{
+    (void)mesher, (void)particles, (void)options, (void)count, (void)values, (void)volume;
+    return absent(error);
+}
+
 int sk_cuda_has_particles(const sk_step *step)
 {
     (void)step;

@@ -146,7 +146,7 @@ static selkie_code extract(sk_cuda_mesher *m, const sk_surface_options *options,
     return sk_cuda_surface_mesh(m, options, mesh, error);
 }
 
-/* Begins a frame: checks the options. */
+/* Begins a surface: checks the options. */
 static selkie_code begin(sk_cuda_mesher *m, size_t count, const sk_surface_options *options, selkie_error *error)
 {
     memset(&m->cloud, 0, sizeof m->cloud);
@@ -188,13 +188,18 @@ static selkie_code send(sk_cuda_mesher *m, const sk_surface_particles *particles
     return SELKIE_OK;
 }
 
+selkie_code sk_cuda_surface_begin(sk_cuda_mesher *m, const sk_surface_particles *particles,
+                                  const sk_surface_options *options, selkie_error *error)
+{
+    SK_TRY(begin(m, particles->count, options, error));
+    return send(m, particles, error);
+}
+
 selkie_code sk_cuda_surface_extract(sk_cuda_mesher *m, const sk_surface_particles *particles,
                                     const sk_surface_options *options, sk_mesh *mesh, selkie_error *error)
 {
     memset(mesh, 0, sizeof *mesh);
-    selkie_code code = begin(m, particles->count, options, error);
-    if (!code)
-        code = send(m, particles, error);
+    selkie_code code = sk_cuda_surface_begin(m, particles, options, error);
     if (!code)
         code = extract(m, options, mesh, error);
     if (code)
@@ -227,125 +232,4 @@ selkie_code sk_cuda_surface_extract_here(sk_cuda_mesher *m, const sk_step *step,
     if (code)
         sk_mesh_free(mesh);
     return code;
-}
-
-/* --- values at the vertices --- */
-
-/* Three values of a vertex lie beside each other. */
-static __global__ void sample_means(const __grid_constant__ sk_surface_grid grid, const f4 *sums, size_t count,
-                                    const float *positions, int is_curl, float *to)
-{
-    SK_CUDA_WAIT();
-    SK_CUDA_EACH(i, count)
-    {
-        float place[3], values[3] = {0.0f, 0.0f, 0.0f};
-        sk_vertex_place(&grid, positions + 3 * i, place);
-        if (is_curl)
-            sk_surface_curl(&grid, sums, place, values);
-        else
-            sk_surface_sample(&grid, sums, place, values);
-        for (int v = 0; v < 3; ++v)
-            to[(size_t)v * count + i] = values[v];
-    }
-}
-
-/* Where values are sampled on the device. */
-typedef struct sampling {
-    const float *positions; /* [count][3] of the vertices */
-    float *to;              /* [3][count] */
-    f4 *filtered;           /* [blocks][512] */
-    sk_mesh *mesh;
-} sampling;
-
-/* Grid, vertices and room. */
-static selkie_code begin_sampling(sk_cuda_mesher *m, sampling *s, selkie_error *error)
-{
-    const size_t numbers = 3 * s->mesh->vertex_count;
-    float *memory;
-    SK_TRY(sk_cuda_reserve(m, SK_ROOM_MESH, 2 * numbers * sizeof(float), &memory, error));
-    s->positions = memory;
-    s->to = memory + numbers;
-    if (numbers)
-        SK_CUDA_TRY(cudaMemcpyAsync(memory, s->mesh->positions, numbers * sizeof(float), cudaMemcpyHostToDevice,
-                                    m->cuda.stream),
-                    "a surface", error);
-    SK_TRY(sk_cuda_surface_bin(m, error));
-    if (!m->grid.block_count)
-        return SELKIE_OK;
-    /* Particles deep inside count too. */
-    SK_CUDA_TRY(cudaMemsetAsync(m->grid.deep, 0, m->grid.block_count * sizeof *m->grid.deep, m->cuda.stream),
-                "a surface", error);
-    SK_TRY(sk_cuda_surface_room(m, error));
-    return sk_cuda_reserve(m, SK_ROOM_MEANS, m->grid.block_count * sk_node_count * sizeof(f4), &s->filtered, error);
-}
-
-/* Samples values, or the curl of the velocity, into new arrays of the mesh. */
-static selkie_code sample_values(sk_cuda_mesher *m, const sampling *s, const sk_cuda_values *values,
-                                 const char *const names[3], int is_curl, selkie_error *error)
-{
-    const size_t count = s->mesh->vertex_count;
-    selkie_code code = SELKIE_OK;
-    if (m->grid.block_count) {
-        sk_cuda_surface_sum(m, values);
-        sk_cuda_surface_filter(m, s->filtered);
-        SK_LAUNCH_SIMPLE(&m->cuda, sample_means, SK_SURFACE_WIDE, SK_SURFACE_THREADS, m->grid, s->filtered, count,
-                         s->positions, is_curl, s->to);
-        SK_CUDA_TRY(cudaGetLastError(), "a surface", error);
-    }
-    for (int v = 0; v < values->count && !code; ++v) {
-        float *data = sk_mesh_add_value(s->mesh, names[v], error, &code);
-        if (code)
-            return code;
-        memset(data, 0, count * sizeof *data);
-        if (!m->grid.block_count || !count)
-            continue;
-        SK_CUDA_TRY(cudaMemcpyAsync(data, s->to + (size_t)v * count, count * sizeof *data, cudaMemcpyDeviceToHost,
-                                    m->cuda.stream),
-                    "a surface", error);
-        SK_CUDA_TRY(cudaStreamSynchronize(m->cuda.stream), "a surface", error);
-        for (size_t i = 0; i < count && values->is_whole[v]; ++i)
-            data[i] = sk_shown_mean(data[i], 1);
-    }
-    return code;
-}
-
-/* Up to three values of the caller, to the device and to the vertices. */
-static selkie_code send_values(sk_cuda_mesher *m, const sampling *s, int count, const sk_surface_value *given,
-                               selkie_error *error)
-{
-    sk_cuda_values values;
-    const char *names[3];
-    memset(&values, 0, sizeof values);
-    values.count = count;
-    for (int v = 0; v < count; ++v) {
-        char *to;
-        const size_t bytes = m->cloud.count ? (m->cloud.count - 1) * given[v].stride + 4 : 0;
-        SK_TRY(sk_cuda_reserve(m, (sk_cuda_room)(SK_ROOM_VALUES + v), bytes, &to, error));
-        if (bytes)
-            SK_CUDA_TRY(cudaMemcpyAsync(to, given[v].data, bytes, cudaMemcpyHostToDevice, m->cuda.stream), "a surface",
-                        error);
-        values.data[v] = to;
-        values.stride[v] = given[v].stride;
-        values.is_whole[v] = given[v].is_whole;
-        names[v] = given[v].name;
-    }
-    return sample_values(m, s, &values, names, 0, error);
-}
-
-selkie_code sk_cuda_surface_add_values(sk_cuda_mesher *m, const sk_surface_particles *particles,
-                                       const sk_surface_options *options, int count, const sk_surface_value *values,
-                                       sk_mesh *mesh, selkie_error *error)
-{
-    sampling s;
-    memset(&s, 0, sizeof s);
-    s.mesh = mesh;
-    SK_TRY(begin(m, particles->count, options, error));
-    SK_TRY(send(m, particles, error));
-    SK_TRY(begin_sampling(m, &s, error));
-    for (int v = 0; v < count; v += 3)
-        SK_TRY(send_values(m, &s, count - v < 3 ? count - v : 3, values + v, error));
-    if (!particles->velocity)
-        return SELKIE_OK;
-    const sk_cuda_values velocity = sk_cuda_velocity(&m->cloud);
-    return sample_values(m, &s, &velocity, sk_vorticity_names, 1, error);
 }

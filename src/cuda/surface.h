@@ -21,6 +21,10 @@ selkie_code sk_cuda_surface_extract(sk_cuda_mesher *mesher, const sk_surface_par
 selkie_code sk_cuda_surface_add_values(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
                                        const sk_surface_options *options, int count, const sk_surface_value *values,
                                        sk_mesh *mesh, selkie_error *error);
+/* The level set with means of values: the bits of sk_surface_volume. */
+selkie_code sk_cuda_surface_volume(sk_cuda_mesher *mesher, const sk_surface_particles *particles,
+                                   const sk_surface_options *options, int count, const sk_surface_value *values,
+                                   sk_volume *volume, selkie_error *error);
 /* The surface of the particles that a world has on the device, if it has them there. */
 int sk_cuda_has_particles(const sk_step *step);
 selkie_code sk_cuda_surface_extract_here(sk_cuda_mesher *mesher, const sk_step *step, const sk_surface_options *options,

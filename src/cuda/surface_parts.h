@@ -97,6 +97,9 @@ selkie_code sk_cuda_read_totals(sk_cuda_mesher *m, selkie_error *error);
 void sk_cuda_number(sk_cuda_mesher *m, const uint32_t *counts, size_t n, int absent, int32_t *numbers,
                     sk_cuda_total total);
 
+/* Begins a surface: checks the options, and copies the particles of the host to the device (surface.cu). */
+selkie_code sk_cuda_surface_begin(sk_cuda_mesher *m, const sk_surface_particles *particles,
+                                  const sk_surface_options *options, selkie_error *error);
 /* Blocks and sorted particles (surface_bins.cu), the level set (surface_level.cu), triangles (surface_mesh.cu). */
 selkie_code sk_cuda_surface_bin(sk_cuda_mesher *m, selkie_error *error);
 selkie_code sk_cuda_surface_level(sk_cuda_mesher *m, double smoothing, selkie_error *error);

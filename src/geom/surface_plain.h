@@ -851,6 +851,28 @@ SK_KERNEL float sk_shown_mean(float mean, int is_whole)
     return is_whole ? floorf(mean + 0.5f) : mean;
 }
 
+/* --- Level sets as files --- */
+
+/* The level set at a node (m): the container ends the liquid. */
+SK_KERNEL float sk_closed_level(const sk_surface_grid *grid, size_t block, int i, float phi, float metre)
+{
+    const int node[3] = {i & 7, i >> 3 & 7, i >> 6};
+    for (int a = 0; a < 3; ++a) {
+        const float x = (float)(grid->coordinates[block][a] * sk_node_n + node[a]);
+        phi = sk_most(phi, sk_most(grid->wall_low[a] - x, x - grid->wall_high[a]));
+    }
+    return metre * sk_least(sk_most(phi, -SK_SURFACE_BAND), SK_SURFACE_BAND);
+}
+
+/* A mean of particles' values at a node of a file; NaN where no particle is near. */
+SK_KERNEL float sk_volume_mean(f4 sum, int value, int is_whole)
+{
+    if (!(sum[0] > 1e-4f))
+        return NAN;
+    const float mean = sum[value + 1] / sum[0];
+    return is_whole ? roundf(mean) : mean;
+}
+
 /* --- What the host prepares --- */
 
 /* The filter of the smoothing: its taps, how often it is applied (0 = no smoothing), and what calm water bears. */
@@ -872,6 +894,12 @@ void sk_surface_build_table(sk_case_table *table);
 selkie_code sk_mesh_allocate(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity, selkie_error *error);
 /* A further value of the vertices; NULL after a failure. */
 float *sk_mesh_add_value(sk_mesh *mesh, const char *name, selkie_error *error, selkie_code *code);
+/* Place and scale of a volume, and arrays of its blocks: coordinates, surface and velocity if that is wanted. Returns
+ * the scale (m) through `metre`. */
+selkie_code sk_volume_allocate(sk_volume *volume, const sk_surface_grid *grid, int with_velocity, float *metre,
+                               selkie_error *error);
+/* A further value of its nodes; NULL after a failure. */
+float *sk_volume_add_value(sk_volume *volume, const char *name, selkie_error *error);
 /* Names of the components of the vorticity. */
 extern const char *const sk_vorticity_names[3];
 #ifdef __cplusplus

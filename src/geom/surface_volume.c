@@ -20,11 +20,8 @@ static selkie_code fill_means(sk_surface_grid *grid, int count, const sk_surface
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
         for (size_t b = 0; b < grid->block_count; ++b)
             for (size_t i = 0; i < sk_node_count; ++i)
-                for (int v = 0; v < count; ++v) {
-                    const f4 sum = sums[b][i];
-                    const float mean = sum[0] > 1e-4f ? sum[v + 1] / sum[0] : NAN;
-                    to[v][(b * sk_node_count + i) * step] = values[v].is_whole ? roundf(mean) : mean;
-                }
+                for (int v = 0; v < count; ++v)
+                    to[v][(b * sk_node_count + i) * step] = sk_volume_mean(sums[b][i], v, values[v].is_whole);
     }
     sk_release(NULL, sums);
     return code;
@@ -33,10 +30,7 @@ static selkie_code fill_means(sk_surface_grid *grid, int count, const sk_surface
 static selkie_code fill_velocity(sk_surface_grid *grid, const sk_surface_particles *particles, sk_volume *volume,
                                  selkie_error *error)
 {
-    float *v = volume->velocity = sk_allocate(NULL, (grid->block_count + 1) * 3 * sk_node_count * sizeof(float));
-    if (!v)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
-                       (double)grid->block_count * 3 * sk_node_count * 4 / 1048576.0);
+    float *v = volume->velocity;
     sk_surface_value values[3];
     for (int a = 0; a < 3; ++a)
         values[a] = (sk_surface_value){"velocity", particles->velocity + a, particles->velocity_stride, 0};
@@ -51,56 +45,70 @@ static selkie_code fill_values(sk_surface_grid *grid, int count, const sk_surfac
                   here = most - first < 3 ? most - first : 3;
         float *to[3] = {NULL, NULL, NULL};
         for (int v = 0; v < here; ++v) {
-            sk_mesh_value *value = &volume->values[volume->value_count++];
-            snprintf(value->name, sizeof value->name, "%s", values[first + v].name);
-            to[v] = value->data = sk_allocate(NULL, (grid->block_count + 1) * sk_node_count * sizeof(float));
+            to[v] = sk_volume_add_value(volume, values[first + v].name, error);
             if (!to[v])
-                return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for %zu blocks", grid->block_count);
+                return SELKIE_ERROR_MEMORY;
         }
         SK_TRY(fill_means(grid, here, values + first, to, 1, error));
     }
     return SELKIE_OK;
 }
 
-/* The container ends the liquid. Distances become metres. */
-static void close_at_walls(const sk_surface_grid *grid, float metre)
+float *sk_volume_add_value(sk_volume *volume, const char *name, selkie_error *error)
 {
-#pragma omp parallel for num_threads(grid->threads) schedule(static)
-    for (size_t b = 0; b < grid->block_count; ++b)
-        for (int i = 0; i < sk_node_count; ++i) {
-            const int node[3] = {i & 7, i >> 3 & 7, i >> 6};
-            float *phi = &grid->phi[b * sk_node_count + (size_t)i];
-            for (int a = 0; a < 3; ++a) {
-                const float x = (float)(grid->coordinates[b][a] * sk_node_n + node[a]);
-                *phi = fmaxf(*phi, fmaxf(grid->wall_low[a] - x, x - grid->wall_high[a]));
-            }
-            *phi = metre * fminf(fmaxf(*phi, -SK_SURFACE_BAND), SK_SURFACE_BAND);
-        }
+    float *data = sk_allocate(NULL, (volume->block_count + 1) * sk_node_count * sizeof(float));
+    if (!data || volume->value_count == SK_MESH_MOST_VALUES) {
+        sk_release(NULL, data);
+        (void)sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no room for the value %s in %zu blocks", name,
+                      volume->block_count);
+        return NULL;
+    }
+    sk_mesh_value *value = &volume->values[volume->value_count++];
+    snprintf(value->name, sizeof value->name, "%s", name);
+    value->data = data;
+    return data;
+}
+
+selkie_code sk_volume_allocate(sk_volume *volume, const sk_surface_grid *grid, int with_velocity, float *metre,
+                               selkie_error *error)
+{
+    const double length = cbrt(grid->voxel[0] * grid->voxel[1] * grid->voxel[2]);
+    const size_t nodes = (grid->block_count + 1) * sk_node_count;
+    *metre = (float)length;
+    volume->background = (float)(length * (double)SK_SURFACE_BAND);
+    memcpy(volume->origin, grid->origin, sizeof volume->origin);
+    memcpy(volume->voxel, grid->voxel, sizeof volume->voxel);
+    volume->block_count = grid->block_count;
+    volume->coordinates = sk_allocate(NULL, (grid->block_count + 1) * sizeof *volume->coordinates);
+    volume->surface = sk_allocate(NULL, nodes * sizeof(float));
+    volume->velocity = with_velocity ? sk_allocate(NULL, 3 * nodes * sizeof(float)) : NULL;
+    if (!volume->coordinates || !volume->surface || (with_velocity && !volume->velocity))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for a level set",
+                       (double)nodes * (with_velocity ? 16 : 4) / 1048576.0);
+    return SELKIE_OK;
 }
 
 selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options, int count,
                               const sk_surface_value *values, sk_volume *volume, selkie_error *error)
 {
     sk_surface_grid grid;
+    float metre;
     memset(volume, 0, sizeof *volume);
     selkie_code code = sk_surface_prepare(&grid, particles, options, error);
+    if (!code)
+        code = sk_volume_allocate(volume, &grid, particles->velocity != NULL, &metre, error);
     if (!code) {
-        const double metre = cbrt(grid.voxel[0] * grid.voxel[1] * grid.voxel[2]);
-        close_at_walls(&grid, (float)metre);
-        volume->background = (float)(metre * (double)SK_SURFACE_BAND);
-        memcpy(volume->origin, grid.origin, sizeof volume->origin);
-        memcpy(volume->voxel, grid.voxel, sizeof volume->voxel);
+        memcpy(volume->coordinates, grid.coordinates, grid.block_count * sizeof *grid.coordinates);
+#pragma omp parallel for num_threads(grid.threads) schedule(static)
+        for (size_t b = 0; b < grid.block_count; ++b)
+            for (int i = 0; i < sk_node_count; ++i) {
+                const size_t n = b * sk_node_count + (size_t)i;
+                volume->surface[n] = sk_closed_level(&grid, b, i, grid.phi[n], metre);
+            }
         if (particles->velocity)
             code = fill_velocity(&grid, particles, volume, error);
         if (!code)
             code = fill_values(&grid, count, values, volume, error);
-
-        /* The volume keeps the blocks. */
-        volume->block_count = grid.block_count;
-        volume->coordinates = grid.coordinates;
-        volume->surface = grid.phi;
-        grid.coordinates = NULL;
-        grid.phi = NULL;
     }
     sk_surface_grid_free(&grid);
     if (code)

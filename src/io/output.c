@@ -217,7 +217,7 @@ selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *sce
     sk_volume volume = {0};
     SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
     const int count = with_values ? list_values(frame, values) : 0;
-    SK_TRY(sk_surface_volume(&particles, &options, count, values, &volume, error));
+    SK_TRY(sk_mesher_volume(frame->mesher, &particles, &options, count, values, &volume, error));
     sk_volume_frame file = {
         .volume = &volume, .time = frame->time, .turn = sk_up_turn_make(frame->up, frame->scene_up)};
     memcpy(file.origin, frame->origin, sizeof file.origin);

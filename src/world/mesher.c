@@ -42,6 +42,15 @@ selkie_code sk_mesher_add_values(sk_mesher *mesher, const sk_surface_particles *
     return sk_cuda_surface_add_values(mesher, particles, options, count, values, mesh, error);
 }
 
+selkie_code sk_mesher_volume(sk_mesher *mesher, const sk_surface_particles *particles,
+                             const sk_surface_options *options, int count, const sk_surface_value *values,
+                             sk_volume *volume, selkie_error *error)
+{
+    if (!mesher)
+        return sk_surface_volume(particles, options, count, values, volume, error);
+    return sk_cuda_surface_volume(mesher, particles, options, count, values, volume, error);
+}
+
 selkie_code sk_world_mesher(const selkie_world *world, sk_mesher **mesher, selkie_error *error)
 {
     selkie_world *own = (selkie_world *)world; /* its state stays as it is */

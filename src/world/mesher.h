@@ -16,6 +16,10 @@ selkie_code sk_mesher_extract(sk_mesher *mesher, const sk_surface_particles *par
 selkie_code sk_mesher_add_values(sk_mesher *mesher, const sk_surface_particles *particles,
                                  const sk_surface_options *options, int count, const sk_surface_value *values,
                                  sk_mesh *mesh, selkie_error *error);
+/* The level set: sk_surface_volume. */
+selkie_code sk_mesher_volume(sk_mesher *mesher, const sk_surface_particles *particles,
+                             const sk_surface_options *options, int count, const sk_surface_value *values,
+                             sk_volume *volume, selkie_error *error);
 
 /* The mesher of a world, which keeps it; that of the CPU unless the world runs on the GPU. */
 selkie_code sk_world_mesher(const selkie_world *world, sk_mesher **mesher, selkie_error *error);

@@ -123,6 +123,26 @@ static void compare_values(sk_cuda_mesher *mesher, const sk_surface_particles *p
         assert_string_equal(host->values[v].name, device->values[v].name);
         assert_memory_equal(host->values[v].data, device->values[v].data, host->vertex_count * sizeof(float));
     }
+
+    sk_volume volumes[2];
+    if (sk_surface_volume(particles, options, 4, values, &volumes[0], &error) ||
+        sk_cuda_surface_volume(mesher, particles, options, 4, values, &volumes[1], &error))
+        fail_msg("%s", error.message);
+    const size_t blocks = volumes[0].block_count, nodes = blocks * 512 * sizeof(float);
+    assert_int_equal(blocks, volumes[1].block_count);
+    assert_true(volumes[0].background == volumes[1].background);
+    assert_memory_equal(volumes[0].origin, volumes[1].origin, sizeof volumes[0].origin);
+    assert_memory_equal(volumes[0].voxel, volumes[1].voxel, sizeof volumes[0].voxel);
+    assert_memory_equal(volumes[0].coordinates, volumes[1].coordinates, blocks * sizeof *volumes[0].coordinates);
+    assert_memory_equal(volumes[0].surface, volumes[1].surface, nodes);
+    if (particles->velocity)
+        assert_memory_equal(volumes[0].velocity, volumes[1].velocity, 3 * nodes);
+    assert_int_equal(volumes[0].value_count, 4);
+    assert_int_equal(volumes[1].value_count, 4);
+    for (int v = 0; v < 4; v++)
+        assert_memory_equal(volumes[0].values[v].data, volumes[1].values[v].data, nodes);
+    sk_volume_free(&volumes[0]);
+    sk_volume_free(&volumes[1]);
     free(material);
 }
 

@@ -105,7 +105,7 @@ static const option_spec mesh_options[] = {
                       .value = "NAME",
                       .choices = backends,
                       .help = "where level sets and triangles are made: tuned, the default, on the CPU; cuda on a GPU, "
-                              "with the same bits; auto takes a GPU that is here. Not for vdb"},
+                              "with the same bits; auto takes a GPU that is here."},
     [mesh_force] = {.name = "force", .kind = OPTION_FLAG, .help = "make meshes again that are there"},
     [mesh_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
@@ -368,8 +368,6 @@ static int run_mesh(const tool_arguments *arguments)
         return complain("--by-material and --no-by-material exclude each other");
     const selkie_backend backend =
         values[mesh_backend].given ? backend_of[values[mesh_backend].integer] : SELKIE_BACKEND_TUNED;
-    if (backend == SELKIE_BACKEND_CUDA && !strcmp(m.ending, "vdb"))
-        return complain("--backend cuda cannot make level sets (--to vdb) yet; use tuned");
     int64_t first = 0, last = -1;
     if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
         return EXIT_BAD_INPUT;
