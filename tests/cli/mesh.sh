@@ -15,6 +15,16 @@ cmp -s kept.ply run/surfaces/surface_0003.ply && good "the same mesh as the run'
 "$selkie" mesh run --to obj --resolution 1 --frames 2:3 --out coarse -q && [ "$(ls coarse/*.obj | wc -l)" -eq 2 ] &&
     good "to OBJ, coarser, elsewhere" || bad "obj: $(ls coarse)"
 
+# --- On a GPU: the same bytes, or one line where there is none
+if "$selkie" mesh run --frames 3 --out gpu --backend cuda -q 2>error.txt; then
+    cmp -s kept.ply gpu/surface_0003.ply && good "the same mesh on the GPU" || bad "another mesh on the GPU"
+else
+    [ $? -eq 2 ] && [ "$(wc -l <error.txt)" -eq 1 ] && grep -q '"cuda".*use "tuned"' error.txt &&
+        good "says that there is no GPU" || bad "GPU: $(cat error.txt)"
+fi
+"$selkie" mesh run --frames 3 --out auto --backend auto -q && cmp -s kept.ply auto/surface_0003.ply &&
+    good "the same mesh wherever it is made" || bad "auto"
+
 # --- Whitewater, the same on one thread and two, and drawn
 "$selkie" whitewater run -j 1 -q 2>error.txt && [ "$(ls run/frames/whitewater_*.ply | wc -l)" -eq 7 ] &&
     good "whitewater of all frames" || bad "whitewater: $(cat error.txt)"
