@@ -227,9 +227,10 @@ SK_DEVICE void filter_sums(const sk_surface_grid *grid, const int32_t *sum_index
 {
     enum { N = sk_node_n + 2 * HALO };
     const float *taps = grid->kernel.taps;
+    const int sees_wall = sk_cuda_sees_wall(grid, block, HALO);
     for (int t = (int)threadIdx.x; t < N * N * N; t += (int)blockDim.x) {
         const int at[3] = {t % N - HALO, t / N % N - HALO, t / (N * N) - HALO};
-        const sk_cuda_image image = sk_cuda_find_image(grid, block, HALO, at);
+        const sk_cuda_image image = sk_cuda_find_image(grid, block, HALO, sees_wall, at);
         padded[t] = load_sum(grid, sum_index, sums, are_places, block, &image);
     }
     filter_all<HALO>(padded, [taps](const f4 *at) { return sk_surface_tap(at, 1, HALO, taps); });

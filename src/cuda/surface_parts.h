@@ -137,8 +137,19 @@ typedef struct sk_cuda_image {
     int wall[3][2]; /* that lies there */
 } sk_cuda_image;
 
+/* Does a block with nodes around it see a wall? Most do not. */
+SK_DEVICE int sk_cuda_sees_wall(const sk_surface_grid *grid, size_t block, int halo)
+{
+    int any = 0;
+    sk_wall_image wall;
+    for (int n = 0; n < 6; ++n)
+        any |= sk_surface_wall(grid, block, halo, n / 2, n % 2, &wall);
+    return any;
+}
+
 /* As the mirror images that the CPU copies axis by axis: those of upper walls may be copies of those of lower ones. */
-SK_DEVICE sk_cuda_image sk_cuda_find_image(const sk_surface_grid *grid, size_t block, int halo, const int at[3])
+SK_DEVICE sk_cuda_image sk_cuda_find_image(const sk_surface_grid *grid, size_t block, int halo, int sees_wall,
+                                           const int at[3])
 {
     sk_cuda_image image;
     for (int a = 0; a < 3; ++a) {
@@ -147,7 +158,7 @@ SK_DEVICE sk_cuda_image sk_cuda_find_image(const sk_surface_grid *grid, size_t b
             sk_wall_image wall;
             image.seen[a][side] = 0;
             image.wall[a][side] = 0;
-            if (!sk_surface_wall(grid, block, halo, a, side, &wall))
+            if (!sees_wall || !sk_surface_wall(grid, block, halo, a, side, &wall))
                 continue;
             const int beyond = side ? p - wall.node : wall.node - p;
             if (beyond < 1 || beyond > wall.steps)
@@ -176,9 +187,10 @@ template <int HALO>
 SK_DEVICE void sk_cuda_load_field(const sk_surface_grid *grid, const float *field, size_t block, float *padded)
 {
     enum { N = sk_node_n + 2 * HALO };
+    const int sees_wall = sk_cuda_sees_wall(grid, block, HALO);
     for (int t = (int)threadIdx.x; t < N * N * N; t += (int)blockDim.x) {
         const int at[3] = {t % N - HALO, t / N % N - HALO, t / (N * N) - HALO};
-        const sk_cuda_image image = sk_cuda_find_image(grid, block, HALO, at);
+        const sk_cuda_image image = sk_cuda_find_image(grid, block, HALO, sees_wall, at);
         const int32_t from = grid->neighbours[block][sk_cuda_neighbour(image.at)];
         padded[t] = from < 0 ? SK_SURFACE_BAND : field[(size_t)from * sk_node_count + sk_cuda_node(image.at)];
     }
