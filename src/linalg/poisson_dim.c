@@ -155,8 +155,8 @@ static double apply(const work *w)
     return sum + SK_DIM(sk_modes_apply)(&solver->modes, w->team, solver->p, solver->z, 1.0);
 }
 
-/* z = M r, deflated; returns r.z. `is_balanced`: the bodies' part of r is 0. */
-static double precondition(const work *w, int careful, int is_balanced)
+/* z = M r, deflated; returns r.z */
+static double precondition(const work *w, int careful)
 {
     sk_poisson_solver *solver = w->solver;
     SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, careful, solver->partial[0]);
@@ -164,7 +164,7 @@ static double precondition(const work *w, int careful, int is_balanced)
     double rz = sum_blocks(w, solver->partial[0]);
     if (!solver->modes.body_count)
         return rz;
-    return rz + SK_DIM(sk_modes_deflate)(&solver->modes, w->team, is_balanced, solver->r, solver->z);
+    return rz + SK_DIM(sk_modes_deflate)(&solver->modes, w->team, solver->r, solver->z);
 }
 
 /* low += alpha p, r -= alpha A p. Returns the residual, and its possible error from rounding low to floats. */
@@ -289,18 +289,16 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
     double residual = start_solution(w), computed = residual, rz = 0;
     double drifted = w->solver->modes.body_count ? start_error(w) : 0;
     int converged = w->norm_b == 0 || residual + drifted <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
-    int is_balanced = 1; /* the start leaves Z^T r = 0, and every step keeps it; a residual computed afresh does not */
 
     /* Preconditioned conjugate gradients. */
     while (!converged && iteration < options->max_iterations) {
         double rz_before = rz;
-        rz = precondition(w, careful, is_balanced);
+        rz = precondition(w, careful);
         if (!(rz > 0)) {
             if (careful || !isfinite(rz))
                 break;
             /* The cycle is not positive definite here: continue from the current x in a new direction. */
             careful = 1;
-            is_balanced = 0;
             rz = 0;
             sk_team_wait(w->team);
             continue;
@@ -333,7 +331,6 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
             residual = computed = true_residual(w);
             drifted = 0;
             fresh = 1;
-            is_balanced = 0;
             converged = residual <= options->tolerance;
         }
         if (!isfinite(residual))

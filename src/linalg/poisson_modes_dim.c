@@ -21,7 +21,7 @@
 
 /* Rings of cells around W for A Z; Z itself ends one ring earlier. Bodies of more entries have one. Work of the factor
  * (multiplications) above which there are fewer. */
-enum { RINGS = SELKIE_DIM == 3 ? 4 : 6, FEW_RINGS = 3, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
+enum { RINGS = SELKIE_DIM == 3 ? 4 : 6, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
 #define MOST_WORK 4e7
 _Static_assert((int)RINGS <= (int)SK_MODES_RINGS, "the rings of a body have no room");
 
@@ -275,18 +275,15 @@ void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x)
     sk_team_wait(team);
 }
 
-double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, int is_balanced, const float *r, float *z)
+double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z)
 {
-    double change = 0.0, image[WIDE], own[WIDE] = {0.0};
+    double change = 0.0, image[WIDE], own[WIDE];
     const int first = first_body(modes, team.thread, team.threads),
               last = first_body(modes, team.thread + 1, team.threads);
 
     /* Z^T r - (A Z)^T z, and the motion of the bodies under z. */
     for (int b = first; b < last; ++b) {
-        if (is_balanced)
-            gather(&modes->space, (const float(*)[WIDE])modes->image, b, z, image);
-        else
-            gather_space(modes, b, r, z, own, image);
+        gather_space(modes, b, r, z, own, image);
         move_body(modes, b, z);
         for (int k = 0; k < modes->rank; ++k) {
             modes->residual[row_of(modes, b) + (size_t)k] = own[k];
@@ -566,12 +563,12 @@ static selkie_code find_meets(sk_poisson_solver *solver, const int32_t *map, int
     return SELKIE_OK;
 }
 
-/* Bodies that take a small part of the liquid feel each other less: fewer rings are enough. */
+/* Bodies that take a small part of the liquid feel each other less: a ring less is enough. */
 static int rings_around(const sk_poisson_solver *solver)
 {
-    enum { SMALL_PART = SELKIE_DIM == 3 ? 8 : 3 };
+    enum { SMALL_PART = 8 };
     const int few = (int64_t)solver->modes.flux.count * SMALL_PART < solver->multigrid.level[0].unknowns;
-    return few ? FEW_RINGS : RINGS;
+    return few ? RINGS - 1 : RINGS;
 }
 
 /* Lists the cells of all bodies, with fewer rings where the factor would cost too much. */

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* Steps of conjugate gradients for Z beyond the rings; they keep to the inner cells. */
-enum { MORE_STEPS = SELKIE_DIM == 3 ? 2 : 3, WIDE = SK_MODES_WIDE };
+/* Steps of conjugate gradients for Z. Those beyond the rings keep to the inner cells. */
+enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 6 : 8, WIDE = SK_MODES_WIDE };
 
 /* --- Reading the cells --- */
 
@@ -576,7 +576,7 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
     /* Each step reaches one ring more; the last ring has residuals alone. */
     const sk_mode_rings *rings = &modes->rings[body];
     size_t reached = rings->end[0];
-    for (int step = 0; step < rings->count + MORE_STEPS; ++step) {
+    for (int step = 0; step < LOCAL_STEPS; ++step) {
         const size_t next = rings->end[step < rings->count ? step + 1 : rings->count];
         turn_direction(&s, turn, reached);
         sk_mode_vector along = multiply_direction(&s, next);

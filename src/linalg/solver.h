@@ -181,8 +181,8 @@ void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory);
 double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor);
 /* The best start in the space of the modes for the residual r: x += Z E^-1 Z^T r. Updates r. */
 void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x);
-/* Deflates z = M r; returns the change of r.z. `is_balanced`: Z^T r is 0 but for rounding, and is not computed. */
-double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, int is_balanced, const float *r, float *z);
+/* Deflates z = M r; returns the change of r.z. */
+double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z);
 
 /* --- poisson_modes_space_dim.c: the cells of the bodies --- */
 /* W in the order of the bodies, from entries in the order of the cells. */
