@@ -15,7 +15,7 @@
 extern "C" {
 #include "cuda/surface.h"
 }
-#include "geom/surface_plain.h"
+#include "geom/surface_mesh_plain.h"
 
 /* Memory on the device that grows; its content is lost then. */
 typedef enum sk_cuda_room {

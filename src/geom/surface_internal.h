@@ -5,7 +5,7 @@
 
 #include "base/simd.h"
 #include "geom/surface.h"
-#include "geom/surface_plain.h"
+#include "geom/surface_mesh_plain.h"
 
 /* A block with `halo` (1, 2 or 4) nodes around it, x fastest. Missing blocks read as air, beyond walls lie mirror
  * images. */
