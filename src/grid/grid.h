@@ -51,7 +51,7 @@ typedef enum sk_grid_field {
     SK_FIELD_LIGHTNESS_Y,
     SK_FIELD_LIGHTNESS_Z,
     SK_FIELD_COUNT,
-    SK_FIELD_LIMIT = 48, /* with added fields */
+    SK_FIELD_LIMIT = 64, /* with added fields: the bits of `declared` */
 
     /* Aliases of memory whose first owner does not use it at the time. */
     SK_FIELD_DISPLACEMENT_X = SK_FIELD_VELOCITY_X, /* cells  displacement on lower faces; before to_grid */

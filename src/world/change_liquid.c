@@ -103,6 +103,7 @@ static void take(sk_step *step, const sk_particles *added, int64_t p)
     for (int d = 0; d < step->dimension; d++)
         step->positions[d] += x[d];
     step->emitted++;
+    step->is_dry = 0;
 }
 
 /* Takes the new particles for which there is room: an empty sub-cell of a cell below its rest count. */

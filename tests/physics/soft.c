@@ -315,6 +315,47 @@ static void stack_stands(void **state)
     selkie_world_destroy(world);
 }
 
+/* Without any liquid a rigid shape still lies on a soft slab: it feels the slab by the pressure. It may bounce. */
+static void holds_shape(void **state)
+{
+    (void)state;
+    test_scene t;
+    tank(&t, 2, 0.8, 0.6, 0.0, 1.0 / 40);
+    use_materials(&t, 1000);
+    add_body(&t, box_shape(0.1, 0.0, 0, 0.7, 0.2, 0));
+    selkie_body_def *box = add_body(&t, box_shape(0.3, 0.22, 0, 0.5, 0.32, 0));
+    box->material = NULL;
+    box->density = 500.0;
+    selkie_world *world = make_world_threads(&t.scene, 1);
+    double lowest = 1.0;
+    while (selkie_world_time(world) < 0.6) {
+        step_world(world);
+        for (int n = 0; n < selkie_world_body_count(world); n++)
+            if (body_of(world, n).mass < 20.0) /* the box has 10 kg a metre, the slab 120 */
+                lowest = fmin(lowest, body_of(world, n).position[1]);
+    }
+    between("rigid box on a soft slab", "lowest centre of the box, m", lowest, 0.2, 0.28);
+    selkie_world_destroy(world);
+}
+
+/* Soft bodies, surface tension and density projection in one scene: the fields of all have room. */
+static void many_fields(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        test_scene t;
+        tank(&t, dimension, 1.0, 1.0, 0.5, 1.0 / 16);
+        t.scene.volume = SELKIE_VOLUME_IDP;
+        t.scene.surface_tension = 0.07;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.3, 0.5));
+        use_materials(&t, 500);
+        add_body(&t, box_shape(0.4, 0.4, 0.1, 0.6, 0.6, 0.4));
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        step_world(world);
+        selkie_world_destroy(world);
+    }
+}
+
 /* Particles of liquid in the shape of a rigid box that rain falls on, and below a plate that holds water. */
 static void pour_on_plug(int unilateral)
 {
@@ -416,10 +457,12 @@ static void positions_lose_spin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_spin),           cmocka_unit_test(floats),       cmocka_unit_test(discs_meet),
-        cmocka_unit_test(stack_stands),        cmocka_unit_test(holds_liquid), cmocka_unit_test(same_bits),
-        cmocka_unit_test(backends_agree),      cmocka_unit_test(putty_flows),  cmocka_unit_test(fast_liquid_stops),
-        cmocka_unit_test(positions_lose_spin),
+        cmocka_unit_test(free_spin),         cmocka_unit_test(floats),
+        cmocka_unit_test(discs_meet),        cmocka_unit_test(stack_stands),
+        cmocka_unit_test(holds_shape),       cmocka_unit_test(many_fields),
+        cmocka_unit_test(holds_liquid),      cmocka_unit_test(same_bits),
+        cmocka_unit_test(backends_agree),    cmocka_unit_test(putty_flows),
+        cmocka_unit_test(fast_liquid_stops), cmocka_unit_test(positions_lose_spin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

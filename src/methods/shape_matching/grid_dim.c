@@ -43,10 +43,10 @@ static void find_records(sk_step *step)
     soft->left = left;
 }
 
-/* All particles are those of bodies, which the grid has nothing to tell. */
+/* All particles are those of bodies, which the grid has nothing to tell. Rigid shapes feel them by the pressure. */
 static int is_dry(const sk_step *step)
 {
-    return step->soft->left == step->particles.count && !is_unilateral(step);
+    return step->soft->left == step->particles.count && !is_unilateral(step) && !step->rigid;
 }
 
 /* Does nothing but `follow` move the records of dry bodies? */

@@ -318,6 +318,7 @@ static selkie_code add_particle(sk_step *step, const selkie_source_def *def, con
     for (int d = 0; d < step->dimension; d++)
         step->positions[d] += x[d];
     step->emitted++;
+    step->is_dry = 0;
     return SELKIE_OK;
 }
 
