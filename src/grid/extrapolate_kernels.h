@@ -48,8 +48,8 @@ SK_KERNEL float sk_slip_velocity(int d, float velocity, const float relative[3],
 /* FLIP's change (m/s) at a face behind a solid whose velocity was extrapolated and then constrained to the surface.
  * Along the surface the change is that of the liquid, which was extrapolated too. Across it the particles take the
  * difference from their own velocity, `before`. The change of the liquid would drive them again and again, since the
- * velocity that they carry at the wall does not enter it: in a jet that meets a plate it grew to six times that of the
- * jet. `across` is the share of the normal along the axis of the face, 0 to 1. */
+ * velocity that they carry at the wall does not enter it: in a jet that meets a plate it grew to eight times that of
+ * the jet. `across` is the share of the normal along the axis of the face, 0 to 1. */
 SK_KERNEL float sk_constrained_change(float change, float extrapolated, float constrained, float before, float across)
 {
     const float along = change + (constrained - extrapolated);

@@ -296,7 +296,7 @@ static selkie_code surface_frame(const selkie_world *world, sk_frame *frame,
     return SELKIE_OK;
 }
 
-/* Can the mesh be made without the arrays of the particles? */
+/* Does the mesh need the arrays of the particles on the host? */
 static int needs_arrays(const selkie_scene *scene, const char *path)
 {
     const size_t length = strlen(path);
