@@ -55,35 +55,9 @@ SK_KERNEL void sk_load_small_piece(const sk_velocity_blocks *field, const int fi
     piece->dimension = SELKIE_DIM;
 }
 
-/* Component d of the velocity (m/s) at a place in cells from the cell `first`: the sums of sampler_kernels.h over the
- * nodes that the place lies between. */
-SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, const int first[3],
-                                      const float position[3], float fallback)
+/* Trilinear in the place between eight nodes (four in 2D); NaN if one of them is unknown. */
+SK_KERNEL float sk_velocity_between(const float q[SK_CORNERS], const float weight[3])
 {
-    int lower[3] = {0, 0, 0};
-    float weight[3] = {0.0f, 0.0f, 0.0f}, q[SK_CORNERS];
-    for (int e = 0; e < SELKIE_DIM; e++) {
-        const float x = e == d ? position[e] : position[e] - 0.5f;
-        const int i = (int)x;
-        weight[e] = x - (float)i;
-        lower[e] = first[e] + i;
-    }
-    int in_tile = field->tile != 0, from = 0, pitch = 1;
-    for (int e = 0; e < SELKIE_DIM; e++) {
-        const int at = lower[e] - field->tile_first[e];
-        in_tile &= at >= 0 && at + 1 < field->tile_side;
-        from += at * pitch;
-        pitch *= field->tile_side;
-    }
-    for (int corner = 0; in_tile && corner < SK_CORNERS; corner++)
-        q[corner] = field->tile[d * pitch + from + (corner & 1) +
-                                field->tile_side * ((corner >> 1 & 1) + field->tile_side * (corner >> 2))];
-    for (int corner = 0; !in_tile && corner < SK_CORNERS; corner++) {
-        const int cell[3] = {lower[0] + (corner & 1), lower[1] + (corner >> 1 & 1), lower[2] + (corner >> 2)};
-        q[corner] = field->component[d][sk_velocity_node(field, cell)];
-    }
-
-    /* Trilinear; NaN if one of the nodes is unknown. */
     float value = q[0] + weight[0] * (q[1] - q[0]);
     value += weight[1] * ((q[2] + weight[0] * (q[3] - q[2])) - value);
 #if SELKIE_DIM == 3
@@ -91,11 +65,26 @@ SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, co
     far += weight[1] * ((q[6] + weight[0] * (q[7] - q[6])) - far);
     value = value + weight[2] * (far - value);
 #endif
+    return value;
+}
+
+/* Component d of the velocity (m/s) between nodes of the blocks themselves. It is called: its registers would halve the
+ * threads of a kernel that fit on a multiprocessor, and a tile suffices at most places. */
+SK_KERNEL_CALLED float sk_velocity_in_blocks(const sk_velocity_blocks *field, int d, int lower_x, int lower_y,
+                                             int lower_z, float weight_x, float weight_y, float weight_z,
+                                             float fallback)
+{
+    const float weight[3] = {weight_x, weight_y, weight_z};
+    float q[SK_CORNERS], sum = 0.0f, total = 0.0f;
+    for (int corner = 0; corner < SK_CORNERS; corner++) {
+        const int cell[3] = {lower_x + (corner & 1), lower_y + (corner >> 1 & 1), lower_z + (corner >> 2)};
+        q[corner] = field->component[d][sk_velocity_node(field, cell)];
+    }
+    const float value = sk_velocity_between(q, weight);
     if (value == value)
         return value;
 
     /* From known nodes alone. */
-    float sum = 0.0f, total = 0.0f;
     for (int corner = 0; corner < SK_CORNERS; corner++) {
         float w = 1.0f;
         for (int e = 0; e < SELKIE_DIM; e++)
@@ -104,6 +93,36 @@ SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, co
         total += q[corner] == q[corner] ? w : 0.0f;
     }
     return total > 1e-6f ? sum / total : fallback;
+}
+
+/* Component d of the velocity (m/s) at a place in cells from the cell `first`: the sums of sampler_kernels.h over the
+ * nodes that the place lies between. */
+SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, const int first[3],
+                                      const float position[3], float fallback)
+{
+    int lower[3] = {0, 0, 0}, in_tile = field->tile != 0, from = 0, pitch = 1;
+    float weight[3] = {0.0f, 0.0f, 0.0f}, q[SK_CORNERS];
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const float x = e == d ? position[e] : position[e] - 0.5f;
+        const int i = (int)x;
+        weight[e] = x - (float)i;
+        lower[e] = first[e] + i;
+    }
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const int at = lower[e] - field->tile_first[e];
+        in_tile &= at >= 0 && at + 1 < field->tile_side;
+        from += at * pitch;
+        pitch *= field->tile_side;
+    }
+    if (in_tile) {
+        for (int corner = 0; corner < SK_CORNERS; corner++)
+            q[corner] = field->tile[d * pitch + from + (corner & 1) +
+                                    field->tile_side * ((corner >> 1 & 1) + field->tile_side * (corner >> 2))];
+        const float value = sk_velocity_between(q, weight);
+        if (value == value)
+            return value;
+    }
+    return sk_velocity_in_blocks(field, d, lower[0], lower[1], lower[2], weight[0], weight[1], weight[2], fallback);
 }
 
 /* Velocity (m/s) at a place in cells from the grid's corner; `fallback` where nothing is known. */
