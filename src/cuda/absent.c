@@ -1,5 +1,6 @@
 /* The GPU backend of a build without CUDA: every call that would need it fails with one line. */
 #include "cuda/cuda.h"
+#include "cuda/probes.h"
 #include "cuda/surface.h"
 #include "selkie_config.h"
 
@@ -67,9 +68,9 @@ selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
+selkie_code sk_cuda_fetch_grid(sk_step *step, int with_fields, selkie_error *error)
 {
-    (void)step, (void)error;
+    (void)with_fields, (void)step, (void)error;
     return SELKIE_OK;
 }
 
@@ -135,6 +136,12 @@ selkie_code sk_cuda_surface_extract_here(sk_cuda_mesher *mesher, const sk_step *
                                          sk_mesh *mesh, selkie_error *error)
 {
     (void)mesher, (void)step, (void)options, (void)mesh;
+    return absent(error);
+}
+
+selkie_code sk_cuda_add_up(sk_step *step, const sk_cuda_wanted_sums *wanted, sk_cuda_added *added, selkie_error *error)
+{
+    (void)step, (void)wanted, (void)added;
     return absent(error);
 }
 

@@ -40,9 +40,10 @@ void sk_cuda_particles_changed(sk_step *step);
 selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error);
 /* Blocks of the grid in the last step, block 0 included. */
 int sk_cuda_block_count(const sk_step *step);
-/* Copies particles (and the grid with its fields) to the host, unless they are there. */
+/* Copies particles, and the blocks of the grid with their solids or also with all fields, to the host, unless they are
+ * there. */
 selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error);
-selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_fetch_grid(sk_step *step, int with_fields, selkie_error *error);
 
 /* A copy of the particles as they are now, which goes on beside the steps that follow. */
 typedef struct sk_cuda_copy sk_cuda_copy;

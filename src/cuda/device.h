@@ -335,6 +335,7 @@ typedef struct sk_cuda_solids {
 } sk_cuda_solids;
 
 typedef struct sk_cuda_pinned sk_cuda_pinned; /* frames.cu */
+typedef struct sk_cuda_sums sk_cuda_sums;     /* probes.cu */
 
 struct sk_cuda {
     cudaStream_t stream, body_stream;     /* the second one records bodies of repetitions */
@@ -363,16 +364,17 @@ struct sk_cuda {
     uint32_t *attributes[SK_MAX_ATTRIBUTES][2];
     int current;
     size_t particle_capacity;
-    int expected_blocks;                         /* of the grid; launches are as wide */
-    int first_blocks;                            /* to reserve at the start; 0 = what the particles need */
-    int64_t device_count;                        /* particles on the device, dead ones included */
-    int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
-    int began;                                   /* the step's constants are on the device */
-    int has_keys;                                /* the last phase has found the places of the particles */
-    int sorted_ahead;                            /* the sort after a density projection has been launched */
-    cudaEvent_t results_here;                    /* the results of the density projection have been copied */
-    cudaStream_t copy_stream;                    /* copies frames: frames.cu */
-    void *stage;                                 /* device: the particles of the last frame */
+    int expected_blocks;              /* of the grid; launches are as wide */
+    int first_blocks;                 /* to reserve at the start; 0 = what the particles need */
+    int64_t device_count;             /* particles on the device, dead ones included */
+    int host_changed, particles_here; /* the host's copies are newer, or up to date */
+    int grid_here;                    /* 1 = the host has its blocks, 2 = with their fields */
+    int began;                        /* the step's constants are on the device */
+    int has_keys;                     /* the last phase has found the places of the particles */
+    int sorted_ahead;                 /* the sort after a density projection has been launched */
+    cudaEvent_t results_here;         /* the results of the density projection have been copied */
+    cudaStream_t copy_stream;         /* copies frames: frames.cu */
+    void *stage;                      /* device: the particles of the last frame */
     size_t stage_bytes;
     sk_cuda_pinned *pinned;         /* memory of the host for frames; NULL = none yet */
     cudaEvent_t staged, stage_free; /* they are there, and have been copied on */
@@ -388,6 +390,8 @@ struct sk_cuda {
     struct sk_cuda_roles *roles;         /* device: liquid boundaries; NULL = none. Not among the allocations */
     struct sk_object_frame *role_frames; /* the objects with the device's addresses */
     size_t role_bytes;
+    sk_cuda_sums *sums; /* of probes; NULL = none yet. Not among the allocations */
+    size_t sum_bytes;
 };
 
 /* --- the host's side --- */
@@ -415,6 +419,8 @@ void sk_cuda_release_solids(sk_cuda *cuda);
 void sk_cuda_release_roles(sk_cuda *cuda);
 /* Gives back the pinned memory that frames left, once all of them are written. */
 void sk_cuda_release_frames(sk_cuda *cuda);
+/* Gives back the memory of probes. */
+void sk_cuda_release_sums(sk_cuda *cuda);
 /* Makes room for more particles; those on the device stay. */
 selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error *error);
 /* Makes room for the particles and blocks of a step that begins. */

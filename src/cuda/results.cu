@@ -139,7 +139,7 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
 
 size_t sk_cuda_bytes(const sk_step *step)
 {
-    return step->cuda ? step->cuda->bytes + step->cuda->role_bytes : 0;
+    return step->cuda ? step->cuda->bytes + step->cuda->role_bytes + step->cuda->sum_bytes : 0;
 }
 
 int sk_cuda_block_count(const sk_step *step)
@@ -183,35 +183,19 @@ static selkie_code copy_back(const sk_cuda *cuda, void *to, const void *from, si
     return SELKIE_OK;
 }
 
-selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
+/* The blocks, and the solids beside them. */
+static selkie_code fetch_blocks(sk_step *step, selkie_error *error)
 {
-    sk_cuda *cuda = step->cuda;
-    if (!cuda || !cuda->allocation_count || cuda->grid_here)
-        return SELKIE_OK;
-    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
+    const sk_cuda *cuda = step->cuda;
     sk_grid *grid = &step->grid;
     const sk_grid *from = &cuda->sent->step.grid;
-    const int blocks = cuda->results->block_count, particle_blocks = cuda->results->particle_blocks;
-    if (blocks < 1)
-        return SELKIE_OK;
-    const size_t cells = (size_t)blocks * (size_t)grid->block_cells;
-    const size_t starts = (size_t)particle_blocks * (size_t)grid->block_cells + 1;
+    const int blocks = cuda->results->block_count;
     SK_TRY(sk_grid_reserve_blocks(grid, (size_t)blocks, error));
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts, sizeof(uint32_t),
-                      "grid", error));
     grid->block_count = blocks;
-    grid->particle_blocks = particle_blocks;
+    grid->particle_blocks = cuda->results->particle_blocks;
     SK_TRY(copy_back(cuda, grid->coordinates, from->coordinates, (size_t)blocks * sizeof *grid->coordinates, error));
     SK_TRY(copy_back(cuda, grid->neighbours, from->neighbours, (size_t)blocks * sizeof *grid->neighbours, error));
     SK_TRY(copy_back(cuda, grid->faces, from->faces, (size_t)blocks * sizeof *grid->faces, error));
-    SK_TRY(copy_back(cuda, grid->kinds, from->kinds, cells, error));
-    SK_TRY(copy_back(cuda, grid->block_flags, from->block_flags, (size_t)blocks, error));
-    SK_TRY(copy_back(cuda, grid->cell_start, from->cell_start, starts * sizeof(uint32_t), error));
-    for (int r = 0; r <= SK_RUNS_SCRATCH; r++)
-        SK_TRY(copy_back(cuda, grid->runs[r], from->runs[r], (size_t)blocks * sizeof(uint64_t), error));
-    for (int f = 0; f < SK_FIELD_LIMIT; f++)
-        if (grid->fields[f])
-            SK_TRY(copy_back(cuda, grid->fields[f], from->fields[f], cells * sizeof(float), error));
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the grid", error);
 
     /* The host finds blocks by a hash table, and solids by the blocks. */
@@ -221,7 +205,44 @@ selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
         SK_TRY(sk_block_table_set(
             &grid->table, grid->memory,
             sk_block_key(grid->coordinates[b][0], grid->coordinates[b][1], grid->coordinates[b][2]), b, error));
-    cuda->grid_here = 1;
     return step->dimension == 2 ? sk_solids_update_2d(&step->solids, grid, step->threads, error)
                                 : sk_solids_update_3d(&step->solids, grid, step->threads, error);
+}
+
+static selkie_code fetch_fields(sk_step *step, selkie_error *error)
+{
+    const sk_cuda *cuda = step->cuda;
+    sk_grid *grid = &step->grid;
+    const sk_grid *from = &cuda->sent->step.grid;
+    const size_t blocks = (size_t)grid->block_count, cells = blocks * (size_t)grid->block_cells,
+                 starts = (size_t)grid->particle_blocks * (size_t)grid->block_cells + 1;
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts, sizeof(uint32_t),
+                      "grid", error));
+    SK_TRY(copy_back(cuda, grid->kinds, from->kinds, cells, error));
+    SK_TRY(copy_back(cuda, grid->block_flags, from->block_flags, blocks, error));
+    SK_TRY(copy_back(cuda, grid->cell_start, from->cell_start, starts * sizeof(uint32_t), error));
+    for (int r = 0; r <= SK_RUNS_SCRATCH; r++)
+        SK_TRY(copy_back(cuda, grid->runs[r], from->runs[r], blocks * sizeof(uint64_t), error));
+    for (int f = 0; f < SK_FIELD_LIMIT; f++)
+        if (grid->fields[f])
+            SK_TRY(copy_back(cuda, grid->fields[f], from->fields[f], cells * sizeof(float), error));
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the grid", error);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_fetch_grid(sk_step *step, int with_fields, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda || !cuda->allocation_count || cuda->grid_here > with_fields)
+        return SELKIE_OK;
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
+    if (cuda->results->block_count < 1)
+        return SELKIE_OK;
+    if (!cuda->grid_here)
+        SK_TRY(fetch_blocks(step, error));
+    cuda->grid_here = 1;
+    if (with_fields)
+        SK_TRY(fetch_fields(step, error));
+    cuda->grid_here = 1 + with_fields;
+    return SELKIE_OK;
 }

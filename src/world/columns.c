@@ -140,8 +140,8 @@ double sk_column_height(const sk_columns *columns, const sk_step *step, int prob
     const float full = (float)(step->particles_per_cell * sk_column_unit) * open_across(&step->grid, step->up_axis, at);
     float *column = columns->walks;
     for (size_t n = 0; n < columns->length; n++) {
-        uint32_t sum = 0;
-        for (int part = 0; part < columns->parts; part++)
+        uint32_t sum = columns->added_heights ? columns->added_heights[(size_t)probe * columns->length + n] : 0;
+        for (int part = 0; part < (columns->added_heights ? 0 : columns->parts); part++)
             sum += columns->heights[(size_t)part * columns->height_room + (size_t)probe * columns->length + n];
         column[n] = (float)sum / full;
     }
@@ -215,6 +215,29 @@ static int allocate(sk_columns *columns, const sk_step *step)
     }
     return columns->near && columns->middles && columns->walks && columns->heights && columns->levels &&
            (!columns->level_count || (columns->rooms && columns->touched && columns->tiles && columns->sums));
+}
+
+size_t sk_columns_nodes(const sk_columns *columns, const sk_step *step)
+{
+    return columns->level_count
+               ? (size_t)(step->grid.cells[columns->axis[0]] + 2) * (size_t)columns->rows * columns->length
+               : 0;
+}
+
+sk_column_frame sk_columns_frame(const sk_columns *columns, const sk_step *step)
+{
+    const sk_grid *grid = &step->grid;
+    sk_column_frame frame = {.dimension = grid->dimension,
+                             .axis = {columns->axis[0], columns->axis[1] < 0 ? 2 : columns->axis[1], step->up_axis},
+                             .scale = (float)(1.0 / grid->cell_size),
+                             .rows = columns->rows,
+                             .length = (int)columns->length};
+    for (int a = 0; a < 3; a++) {
+        frame.low[a] = (float)grid->low[a];
+        frame.offset[a] = (float)(-grid->low[frame.axis[a]] / grid->cell_size);
+        frame.end[a] = frame.axis[a] == 2 && grid->dimension == 2 ? 1.0f : (float)(grid->cells[frame.axis[a]] + 1);
+    }
+    return frame;
 }
 
 selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error)
@@ -392,7 +415,7 @@ static void measure_slab(const sk_columns *columns, const sk_step *step, const s
         return;
 
 #pragma omp for schedule(static)
-    for (int row = 0; row < rows; row++)
+    for (int row = 0; row < (columns->added_nodes ? 0 : rows); row++)
         sk_columns_join(columns, row);
 
 #pragma omp for schedule(dynamic, 1)
@@ -402,7 +425,8 @@ static void measure_slab(const sk_columns *columns, const sk_step *step, const s
                 measure_plane(columns, step, slab, p, i);
 
 #pragma omp single
-    memset(columns->touched, 0, (size_t)rows * columns->length / sk_column_group);
+    if (!columns->added_nodes)
+        memset(columns->touched, 0, (size_t)rows * columns->length / sk_column_group);
 }
 
 void sk_columns_fill(sk_columns *columns, const sk_step *step, int seen)
@@ -410,7 +434,8 @@ void sk_columns_fill(sk_columns *columns, const sk_step *step, int seen)
     if (!columns->parts)
         return;
     const sk_grid *grid = &step->grid;
-    const int planes = grid->cells[columns->axis[0]], thickness = columns->level_count ? columns->thickness : planes;
+    const int planes = grid->cells[columns->axis[0]],
+              thickness = columns->level_count && !columns->added_nodes ? columns->thickness : planes;
     if (!seen)
         start_over(columns);
 #pragma omp parallel num_threads(step->threads)

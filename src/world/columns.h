@@ -11,14 +11,12 @@
 #ifndef SK_WORLD_COLUMNS_H
 #define SK_WORLD_COLUMNS_H
 
+#include "grid/columns_kernels.h"
 #include "methods/step.h"
 #include "world/deep_cells.h"
 
 /* Intervals of a row that are marked, joined and cleared together. */
 enum { sk_column_group = 16, sk_several_probes = 255 };
-
-/* Sums of an interval; the sum of a particle. */
-enum { sk_interval_sums = 8, sk_column_unit = 1 << 16 };
 
 enum { sk_most_column_parts = 8, sk_tile_intervals = 11 };
 
@@ -59,6 +57,9 @@ typedef struct sk_columns {
     sk_column_tile *tiles; /* [parts] */
     double *sums;          /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
     double *levels;        /* [probes] m */
+
+    /* Sums that the device has made: as `rooms` and `heights` of one part, of all planes. NULL = there are none. */
+    const uint32_t *added_nodes, *added_heights;
 } sk_columns;
 
 /* Columns whose sums are kept at a time: some planes of cells along axis[0], with one more on each side. */
@@ -78,6 +79,9 @@ void sk_columns_see(sk_columns *columns, const sk_step *step, const sk_moved_blo
  * the liquid's surface over the floor of the domain, in each probe's area; NaN if obstacles cover all of it. */
 /* If `seen`, the particles were shown to sk_columns_see. */
 void sk_columns_fill(sk_columns *columns, const sk_step *step, int seen);
+/* Nodes of all columns whose sums are needed, and where they are. */
+size_t sk_columns_nodes(const sk_columns *columns, const sk_step *step);
+sk_column_frame sk_columns_frame(const sk_columns *columns, const sk_step *step);
 /* The height (m) of the liquid above a probe, from its filled column. */
 double sk_column_height(const sk_columns *columns, const sk_step *step, int probe);
 

@@ -11,14 +11,13 @@ typedef uint32_t u4_memory __attribute__((vector_size(16), aligned(4)));
 
 enum { group_bits = 4, batch_most = 128 };
 
-/* Adding it to a float below 2^22 leaves the nearest whole number in the low bits. */
-static const float rounder = 12582912.0f;
+static const float rounder = SK_COLUMN_ROUNDER;
 
 /* Constants of a pass over the particles. Axes: along the slabs, across them, up. */
 typedef struct sk_scan {
-    int axis[3];            /* of the domain; 2 for that across in 2D */
-    float scale, offset[3]; /* distance from the middle between the first two nodes = position (m) * scale + offset */
-    float low[3];           /* m  lower corner of the domain */
+    sk_column_frame frame;  /* of all planes */
+    int axis[3];            /* those of the frame */
+    float scale, offset[3]; /* likewise */
     float from;             /* first plane of the slab */
     float end[3];           /* number of intervals, from that plane */
     int rows;               /* of a plane */
@@ -36,11 +35,11 @@ typedef struct sk_scan {
 
 static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int part)
 {
-    const sk_grid *grid = &step->grid;
+    const sk_column_frame frame = sk_columns_frame(columns, step);
     const int levels = columns->level_count > 0, length = levels ? (int)columns->length : 1;
     const size_t groups = levels ? columns->length / sk_column_group : 1;
-    sk_scan scan = {.axis = {columns->axis[0], columns->axis[1] < 0 ? 2 : columns->axis[1], step->up_axis},
-                    .scale = (float)(1.0 / grid->cell_size),
+    sk_scan scan = {.frame = frame,
+                    .scale = frame.scale,
                     .from = (float)slab->from,
                     .rows = columns->rows,
                     .length = length,
@@ -57,11 +56,9 @@ static sk_scan begin_scan(const sk_columns *columns, const sk_step *step, const 
         scan.touched = columns->touched + (size_t)part * columns->room / sk_column_group;
     }
     for (int a = 0; a < 3; a++) {
-        scan.low[a] = (float)grid->low[a];
-        scan.offset[a] = (float)(-grid->low[scan.axis[a]] / grid->cell_size);
-        scan.end[a] = (float)(a == 0                                      ? slab->to + 1 - slab->from
-                              : scan.axis[a] == 2 && grid->dimension == 2 ? 1
-                                                                          : grid->cells[scan.axis[a]] + 1);
+        scan.axis[a] = frame.axis[a];
+        scan.offset[a] = frame.offset[a];
+        scan.end[a] = a == 0 ? (float)(slab->to + 1 - slab->from) : frame.end[a];
     }
     return scan;
 }
@@ -252,24 +249,15 @@ static inline __attribute__((always_inline)) void find_places(const sk_scan *sca
 static void add_to_heights(const sk_columns *columns, const sk_step *step, const sk_scan *scan,
                            const sk_particle *particle, int near)
 {
-    const int up = step->up_axis, first = near == sk_several_probes ? 0 : near - 1,
+    const int first = near == sk_several_probes ? 0 : near - 1,
               end = near == sk_several_probes ? step->scene->probe_count : near;
-    float g[3];
-    for (int d = 0; d < 3; d++)
-        g[d] = (particle->position[d] - scan->low[d]) * scan->scale + 0.5f;
-    const int node = (int)g[up];
     const uint32_t full = scan->full;
     for (int p = first; p < end; p++) {
-        const float *middle = columns->middles[p];
-        float weight = (float)sk_column_unit * middle[3];
-        for (int a = 0; a < step->dimension - 1; a++) {
-            const float share = 1.0f - fabsf(g[columns->axis[a]] - middle[columns->axis[a]]);
-            weight *= share > 0.0f ? share : 0.0f;
-        }
+        uint32_t parts[2];
+        const int node = sk_column_height_part(&scan->frame, particle->position, columns->middles[p], parts);
         uint32_t *to = scan->heights + (size_t)p * columns->length + (size_t)node;
-        const uint32_t all = (uint32_t)(weight + 0.5f), upper = (uint32_t)(weight * (g[up] - (float)node) + 0.5f);
-        to[0] += full && all ? full : all - upper;
-        to[1] += full && all ? full : upper;
+        to[0] += full && parts[0] + parts[1] ? full : parts[0];
+        to[1] += full && parts[0] + parts[1] ? full : parts[1];
     }
 }
 
@@ -424,8 +412,9 @@ void sk_columns_read(const sk_columns *columns, int row, int stops, float part, 
     const size_t groups = columns->length / sk_column_group, first = (size_t)row * groups;
     for (size_t g = 0; g < groups; g++, fill += sk_column_group) {
         unsigned empty = 0xffff;
-        if (columns->touched[first + g]) {
-            const uint32_t *sums = columns->rooms + (first + g) * sk_column_group;
+        if (columns->added_nodes || columns->touched[first + g]) {
+            const uint32_t *sums =
+                (columns->added_nodes ? columns->added_nodes : columns->rooms) + (first + g) * sk_column_group;
             for (int n = 0; n < sk_column_group; n++)
                 fill[n] = (float)(int32_t)sums[n] * part;
             empty = i8_bits(f8_load(fill) == 0.0f) | i8_bits(f8_load(fill + 8) == 0.0f) << 8;

@@ -1,5 +1,9 @@
 #include "world/probes.h"
 
+#include "cuda/cuda.h"
+#include "cuda/probes.h"
+#include "cuda/surface.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +11,7 @@
 #include "defs/structs.h"
 
 enum { FRONT_BINS = 64 /* per cell */, most_parts = sk_most_column_parts };
+enum { most_nodes_there = 1 << 26 }; /* sums on a device, 256 MB; levels of larger domains are measured here */
 
 /* Surfaces of the force probes on the grid. Methods without a grid measure forces themselves. */
 static selkie_code init_surfaces(sk_probes *probes, const sk_step *step, selkie_error *error)
@@ -173,8 +178,8 @@ static void count_bins(const sk_probes *probes, const sk_step *step, int axis, i
     memset(histogram, 0, (size_t)bins * sizeof *histogram);
     for (int64_t p = count * part / probes->parts; p < end; p++) {
         const sk_particle *particle = &step->particles.records[p];
-        const int bin = (int)((particle->position[axis] - low) * scale);
-        histogram[bin < 0 ? 0 : bin >= bins ? bins - 1 : bin] += !(particle->flags & SK_PARTICLE_DEAD);
+        const int bin = sk_column_bin(particle->position[axis], low, scale, bins);
+        histogram[bin] += !(particle->flags & SK_PARTICLE_DEAD);
     }
 }
 
@@ -185,20 +190,22 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
     const int axis = (int)def->axis;
     if (axis >= grid->dimension)
         return NAN;
-#pragma omp parallel for num_threads(probes->parts) schedule(static, 1)
-    for (int part = 0; part < probes->parts; part++)
+    const uint32_t *histogram = probes->added_bins[axis] ? probes->added_bins[axis] : probes->histogram;
+    const int parts = probes->added_bins[axis] ? 1 : probes->parts;
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (int part = 0; part < (probes->added_bins[axis] ? 0 : parts); part++)
         count_bins(probes, step, axis, part);
 
     const int bins = grid->cells[axis] * FRONT_BINS;
     int64_t count = 0, ahead = 0;
-    for (int part = 0; part < probes->parts; part++)
+    for (int part = 0; part < parts; part++)
         for (int bin = 0; bin < bins; bin++)
-            count += probes->histogram[(size_t)part * probes->bins + (size_t)bin];
+            count += histogram[(size_t)part * probes->bins + (size_t)bin];
     const int64_t enough = count < step->particles_per_cell ? count : step->particles_per_cell;
     for (int n = 0; n < bins && count; n++) {
         const int bin = def->direction >= 0 ? bins - 1 - n : n;
-        for (int part = 0; part < probes->parts; part++)
-            ahead += probes->histogram[(size_t)part * probes->bins + (size_t)bin];
+        for (int part = 0; part < parts; part++)
+            ahead += histogram[(size_t)part * probes->bins + (size_t)bin];
         if (ahead >= enough)
             return front_of_bin(grid, axis, bin);
     }
@@ -348,13 +355,68 @@ static double measure_pressure_probe(const sk_step *step, const sk_method *sampl
     return sampler ? sampler->value_at(step, def->at, -1) : measure_pressure(step, def->at, kick);
 }
 
+/* --- On the device --- */
+
+/* Do sums over the particles suffice for a probe? */
+static int is_of_sums(enum selkie_probe_kind kind)
+{
+    return kind == SELKIE_PROBE_HEIGHT || kind == SELKIE_PROBE_LEVEL || kind == SELKIE_PROBE_FRONT;
+}
+
+/* Makes the sums of the probes on the device. */
+static selkie_code add_up_there(sk_probes *probes, sk_step *step, selkie_error *error)
+{
+    const selkie_scene *scene = step->scene;
+    sk_columns *columns = &probes->columns;
+    sk_cuda_wanted_sums wanted = {
+        .frame = {.low = {(float)step->grid.low[0], (float)step->grid.low[1], (float)step->grid.low[2]}},
+        .bin_scale = (float)(FRONT_BINS / step->grid.cell_size)};
+    sk_cuda_added added;
+    if (columns->parts) {
+        wanted.frame = sk_columns_frame(columns, step);
+        wanted.node_count = sk_columns_nodes(columns, step);
+        wanted.probe_count = columns->height_count ? scene->probe_count : 0;
+        wanted.middles = (const float(*)[4])columns->middles;
+    }
+    for (int p = 0; p < scene->probe_count; p++)
+        if (is_front(step, p))
+            wanted.bin_count[(int)scene->probes[p].axis] = step->grid.cells[(int)scene->probes[p].axis] * FRONT_BINS;
+    SK_TRY(sk_cuda_add_up(step, &wanted, &added, error));
+    columns->added_nodes = wanted.node_count ? added.nodes : NULL;
+    columns->added_heights = added.heights;
+    for (int d = 0; d < 3; d++)
+        probes->added_bins[d] = wanted.bin_count[d] ? added.bins[d] : NULL;
+    return SELKIE_OK;
+}
+
+selkie_code sk_probes_fetch(sk_probes *probes, sk_step *step, selkie_error *error)
+{
+    const selkie_scene *scene = step->scene;
+    int of_sums = 0;
+    if (!step->cuda || !scene->probe_count)
+        return SELKIE_OK;
+    for (int p = 0; p < scene->probe_count; p++)
+        of_sums += is_of_sums(scene->probes[p].kind);
+    const int there = of_sums && sk_cuda_has_particles(step) &&
+                      (!probes->columns.parts || sk_columns_nodes(&probes->columns, step) <= most_nodes_there);
+    if (there)
+        SK_TRY(add_up_there(probes, step, error));
+
+    /* Heights beside obstacles need the shares of solids; pressures, velocities and forces the fields. Methods without
+     * a grid, and temperatures, need the particles. */
+    const int others = of_sums < scene->probe_count;
+    if (others || (of_sums && !there))
+        SK_TRY(sk_cuda_fetch_particles(step, error));
+    return others || step->solids.obstacle_count ? sk_cuda_fetch_grid(step, others, error) : SELKIE_OK;
+}
+
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
 {
     const selkie_scene *scene = step->scene;
     if (!probes->memory || !scene->probe_count)
         return;
     const sk_method *sampler = find_sampler(probes);
-    const int seen = saw_all(probes, step);
+    const int added = probes->columns.added_heights != NULL, seen = added || saw_all(probes, step);
     int column = 0;
 
     /* Columns of all probes of heights and levels, in one pass over the particles. */
@@ -397,9 +459,12 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
             break;
         case SELKIE_PROBE_FRONT:
             probes->values[column++] =
-                seen && is_front(step, p) ? seen_front(probes, step, p) : measure_front(probes, step, def);
+                seen && !added && is_front(step, p) ? seen_front(probes, step, p) : measure_front(probes, step, def);
             break;
         }
     }
-    memset(probes->seen, 0, sizeof probes->seen); /* the sums are used up */
+    /* The sums are used up. */
+    memset(probes->seen, 0, sizeof probes->seen);
+    memset(probes->added_bins, 0, sizeof probes->added_bins);
+    probes->columns.added_nodes = probes->columns.added_heights = NULL;
 }

@@ -26,6 +26,7 @@ typedef struct sk_probes {
     sk_columns columns;   /* of probes of heights and levels */
     sk_surface *surfaces; /* [probe_count] of the force and torque probes, where no method measures them */
     int surface_count;
+    const uint32_t *added_bins[3]; /* counts of the device along each axis; NULL = count here */
 } sk_probes;
 
 selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error);
@@ -34,6 +35,9 @@ void sk_probes_free(sk_probes *probes);
 sk_watch *sk_probes_watch(sk_probes *probes, const sk_step *step);
 /* Dead particles have been removed, which were not counted; before, there were `count` and `moves`. */
 void sk_probes_drop(sk_probes *probes, const sk_particles *particles, uint64_t moves, int64_t count);
+/* Copies what the probes need from the device where the world runs on one; sums of heights, levels and fronts alone are
+ * made there. */
+selkie_code sk_probes_fetch(sk_probes *probes, sk_step *step, selkie_error *error);
 /* Uses the current particles; pressure and velocity are those of the last solve. */
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick);
 

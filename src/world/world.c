@@ -48,7 +48,7 @@ selkie_code sk_world_fetch(const selkie_world *world, int with_grid, selkie_erro
 {
     sk_step *step = (sk_step *)&world->step; /* copies of what is on the device already */
     SK_TRY(sk_cuda_fetch_particles(step, error));
-    return with_grid ? sk_cuda_fetch_grid(step, error) : SELKIE_OK;
+    return with_grid ? sk_cuda_fetch_grid(step, 1, error) : SELKIE_OK;
 }
 
 selkie_code sk_world_copy_begin(const selkie_world *world, sk_world_copy **copy, selkie_error *error)
@@ -508,8 +508,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->step_count++;
     sk_world_count_frames(world, on_frame);
     world->statistics.dt = step->dt;
-    if (step->scene->probe_count)
-        SK_TRY(sk_world_fetch(world, 1, error));
+    SK_TRY(sk_probes_fetch(&world->probes, step, error));
     sk_probes_measure(&world->probes, step, kick);
     sk_world_collect_statistics(world, sk_wall_ms() - begin);
     sk_world_judge_step(world);
