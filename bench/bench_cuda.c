@@ -4,7 +4,7 @@
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
  * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|sph|mesh|all]
  * [--steps N] [--kernels]
- * [--graphs] [--frames] [--backend NAME]
+ * [--graphs] [--frames] [--probes] [--backend NAME]
  *
  * dam and dam_1m are ten seconds of the double dam at two resolutions, with steps of one CFL number; splash_1m is the
  * second after the columns meet. sph is a collapsing column of two million particles: the time of the pressure phase
@@ -16,6 +16,8 @@
  * honey and tar are the start of dam_1m with a viscosity of 0.01 and 1 m2/s.
  *
  * --frames takes a frame of every fourth step: copied beside the next steps, and fetched before them.
+ *
+ * --probes takes a second of steps without probes, with a level and 16 heights, and with a velocity beside them.
  *
  * mesh makes surfaces of the double dam at two sizes, with two voxels a cell, in frames of 1/30 s after the columns
  * have met: on the device where the particles are, from particles of the host, and by two threads of the CPU.
@@ -265,7 +267,7 @@ static void print_kernels(const selkie_world *world, int steps, double triad)
 typedef struct bench_options {
     selkie_backend backend;
     int steps; /* 0 = as many as the case has */
-    int with_kernels, with_graphs, with_cpu, with_frames;
+    int with_kernels, with_graphs, with_cpu, with_frames, with_probes;
 } bench_options;
 
 /* Mean time (ms) of steps of the case on two cores, for the ratio; 0 after a failure. */
@@ -325,6 +327,32 @@ static void print_frames(selkie_world *world)
            ms[NO_FRAMES], ms[COPIED], ms[FETCHED]);
 }
 
+/* Mean time (ms) of steps with some probes; 0 after a failure. */
+static double time_of_probes(const selkie_scene *scene, const selkie_world_options *options, int probes)
+{
+    selkie_scene probed = *scene;
+    selkie_probe_def defs[18];
+    selkie_world *world;
+    selkie_error error;
+    double ms = 0.0, iterations[2] = {0.0, 0.0};
+    memset(defs, 0, sizeof defs);
+    for (int p = 0; p < 18; p++) {
+        defs[p].name = "probe";
+        defs[p].kind = p == 0 ? SELKIE_PROBE_LEVEL : p < 17 ? SELKIE_PROBE_HEIGHT : SELKIE_PROBE_VELOCITY;
+        defs[p].at[0] = scene->domain.size[0] * (0.125 + 0.25 * (p % 4));
+        defs[p].at[2] = scene->domain.size[2] * (0.125 + 0.25 * (p / 4 % 4));
+    }
+    probed.probes = defs;
+    probed.probe_count = probes;
+    if (selkie_world_create(&probed, options, &world, &error) != SELKIE_OK)
+        return 0.0;
+    int good = take_steps(world, 5, &ms, iterations); /* records the graphs */
+    ms = 0.0;
+    good = good && take_steps(world, 50, &ms, iterations);
+    selkie_world_destroy(world);
+    return good ? ms / 50 : 0.0;
+}
+
 static int run(const bench_case *bench, const bench_options *wanted)
 {
     selkie_scene scene;
@@ -370,6 +398,11 @@ static int run(const bench_case *bench, const bench_options *wanted)
         print_kernels(world, timed, kernels ? sk_cuda_triad() : 0.0);
     }
     selkie_world_destroy(world);
+
+    if (good && wanted->with_probes)
+        printf("    the first second: %.3f ms a step, %.3f ms with 17 probes, %.3f ms with a velocity beside them\n",
+               time_of_probes(&scene, &options, 0), time_of_probes(&scene, &options, 17),
+               time_of_probes(&scene, &options, 18));
 
     /* The same first steps on both. */
     if (good && wanted->with_cpu) {
@@ -613,6 +646,8 @@ int main(int argc, char **argv)
             wanted.with_cpu = 1;
         else if (strcmp(argv[a], "--frames") == 0)
             wanted.with_frames = 1;
+        else if (strcmp(argv[a], "--probes") == 0)
+            wanted.with_probes = 1;
         else
             which = argv[a];
     }

@@ -392,11 +392,13 @@ static selkie_code add_up_there(sk_probes *probes, sk_step *step, selkie_error *
 selkie_code sk_probes_fetch(sk_probes *probes, sk_step *step, selkie_error *error)
 {
     const selkie_scene *scene = step->scene;
-    int of_sums = 0;
+    int of_sums = 0, of_particles = scene->discretization != SELKIE_DISCRETIZATION_GRID;
     if (!step->cuda || !scene->probe_count)
         return SELKIE_OK;
-    for (int p = 0; p < scene->probe_count; p++)
+    for (int p = 0; p < scene->probe_count; p++) {
         of_sums += is_of_sums(scene->probes[p].kind);
+        of_particles |= scene->probes[p].kind == SELKIE_PROBE_TEMPERATURE;
+    }
     const int there = of_sums && sk_cuda_has_particles(step) &&
                       (!probes->columns.parts || sk_columns_nodes(&probes->columns, step) <= most_nodes_there);
     if (there)
@@ -405,7 +407,7 @@ selkie_code sk_probes_fetch(sk_probes *probes, sk_step *step, selkie_error *erro
     /* Heights beside obstacles need the shares of solids; pressures, velocities and forces the fields. Methods without
      * a grid, and temperatures, need the particles. */
     const int others = of_sums < scene->probe_count;
-    if (others || (of_sums && !there))
+    if ((others && of_particles) || (of_sums && !there))
         SK_TRY(sk_cuda_fetch_particles(step, error));
     return others || step->solids.obstacle_count ? sk_cuda_fetch_grid(step, others, error) : SELKIE_OK;
 }
