@@ -72,6 +72,7 @@ static double step_by_cfl(const selkie_world *world, double longest)
                    sqrt(acceleration * step->grid.cell_size) + limits.extra;
     speed = fmax(speed, limits.waves);
     double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * limits.length / speed : longest;
+    dt = limits.step > 0.0 ? fmin(dt, fmax(limits.step, 0.25 * longest)) : dt;
     dt = fmin(dt, sk_world_wave_step(world->scene, step->grid.cell_size, acceleration));
 
     /* A bound from below would make points that push each other explicitly unstable. */
@@ -103,7 +104,8 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     double target = frame_time <= def->end * (1 + 1e-12) || step->time >= def->end ? frame_time : def->end;
     double remaining = target - step->time, longest = def->max_step > 0.0 ? def->max_step : 1.0 / def->fps;
     double dt = def->step > 0.0 ? set_step(world) : step_by_cfl(world, longest);
-    double pieces = ceil(remaining / dt - 1e-6);
+    /* A step may be a hundredth longer than set. A tiny one before a frame would divide overlaps by its length. */
+    double pieces = ceil(remaining / dt - (def->step > 0.0 ? 0.01 : 1e-6));
     if (pieces <= 1.0) {
         *end_time = target;
         *on_frame = target == frame_time;

@@ -144,7 +144,9 @@ static void set_target(const sk_step *step, contact *c, double restitution)
     double approach = 0.0;
     for (int d = 0; d < 3; d++)
         approach += c->axes[0][d] * c->start[d];
-    c->target = c->gap > 0.0 ? -c->gap / step->dt : recovery * fmax(-c->gap - slop, 0.0) / step->dt;
+    /* An overlap of a long step gains no speed from a short one after it. */
+    c->target =
+        c->gap > 0.0 ? -c->gap / step->dt : recovery * fmax(-c->gap - slop, 0.0) / fmax(step->dt, step->last_dt);
     if (approach < -bounce_speed && approach < c->target)
         c->target = fmax(c->target, -restitution * approach);
 }

@@ -285,10 +285,10 @@ static void find_goal(sk_step *step, sk_soft_region *region, const sk_shape_sums
         flow(def, step->dt, rotation, map, region);
 
     /* Strength by frequency: independent of the step as long as it resolves the frequency (at most 60 degrees). */
-    const double angle = fmin(def->stiffness * step->dt, 1.0471975511965976);
+    const double angle = fmin(def->stiffness * step->dt, SK_SOFT_ANGLE);
     const double alpha = 4.0 * sin(0.5 * angle) * sin(0.5 * angle);
     goal->pull = alpha / step->dt;
-    goal->damping = 1.0 - exp(-2.0 * def->damping * fmin(def->stiffness * step->dt, 1.0471975511965976));
+    goal->damping = 1.0 - exp(-2.0 * def->damping * angle);
 }
 
 static void pull_span(const sk_soft *soft, const sk_soft_region *region, const sk_shape_goal *goal, uint32_t span)

@@ -359,7 +359,8 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     return SELKIE_OK;
 }
 
-/* The speed of the fastest point. */
+/* The speed of the fastest point, and steps that resolve the stiffest body: one that is too long makes a body softer,
+ * and the energy of its deformation would grow when steps become shorter. */
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
     const sk_soft *soft = step->soft;
@@ -370,6 +371,12 @@ static void limit_step(const sk_step *step, sk_step_limits *limits)
         fastest = fmax(fastest, v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
     }
     limits->speed = fmax(limits->speed, sqrt(fastest));
+    for (int b = 0; b < soft->body_count; b++) {
+        const sk_soft_body *body = &soft->bodies[b];
+        const double longest = SK_SOFT_ANGLE / body->soft.stiffness;
+        if (body->count && body->soft.mode != SELKIE_SOFT_RIGID)
+            limits->step = limits->step > 0.0 ? fmin(limits->step, longest) : longest;
+    }
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)

@@ -85,6 +85,9 @@ typedef struct sk_soft_span {
 
 enum { SK_SOFT_SPAN = 2048 };
 
+/* Largest stiffness times step that acts: 60 degrees of the swing. */
+#define SK_SOFT_ANGLE 1.0471975511965976
+
 typedef struct sk_soft {
     int body_count, region_count;
     uint32_t point_count, first_id; /* point k is the particle with the id first_id + k */
