@@ -23,13 +23,14 @@ static void fill_curve(const sk_step *step, int material, sk_heat_curve *curve)
     curve->solid_resistance = curve->resistance;
     if (curve->melts)
         curve->solid_resistance = solid_conductivity > 0.0 ? 1.0 / solid_conductivity : 0.0;
+    curve->expansion = def->thermal_expansion;
 }
 
 static int same_curve(const sk_heat_curve *a, const sk_heat_curve *b)
 {
     return a->melting == b->melting && a->latent == b->latent && a->solid_slope == b->solid_slope &&
            a->capacity == b->capacity && a->resistance == b->resistance && a->melts == b->melts &&
-           a->solid_resistance == b->solid_resistance;
+           a->solid_resistance == b->solid_resistance && a->expansion == b->expansion;
 }
 
 static void fill_curves(const sk_step *step, sk_heat *heat)
@@ -209,6 +210,31 @@ static selkie_code weigh(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+int sk_heat_warm_obstacles(const sk_step *step, double (*own)[2])
+{
+    int any = 0;
+    for (int o = 0; o < step->solids.obstacle_count; o++) {
+        const selkie_obstacle_def *def = step->solids.obstacles[o].def;
+        any |= def && def->temperature > 0.0;
+        if (own) {
+            own[o][0] = def ? def->temperature : 0.0;
+            own[o][1] = def ? def->heat_exchange : 0.0;
+        }
+    }
+    return any;
+}
+
+selkie_code sk_heat_judge(const sk_step *step, const sk_poisson_report *report, selkie_error *error)
+{
+    if (report->converged)
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                   "step %lld at %g s: the heat solve stopped at a residual of %.3g after %d iterations; raise "
+                   "pressure.max_iterations (now %d) or heat.tolerance (now %g)",
+                   (long long)step->step_count + 1, step->time, report->residual, report->iterations,
+                   step->scene->pressure.max_iterations, step->scene->heat.tolerance);
+}
+
 static void statistics(const sk_step *step, selkie_statistics *statistics)
 {
     const sk_heat *heat = sk_step_state(step, &sk_method_heat);
@@ -218,82 +244,20 @@ static void statistics(const sk_step *step, selkie_statistics *statistics)
     statistics->heat_energy = heat->sums.energy;
 }
 
-/* Heat (J) of a particle beyond the bound of the range, or below 0 its distance to it. */
-static double beyond_bound(const sk_heat *heat, const sk_heat_attributes *a, int64_t p, int upper, double *bound)
+/* --- Mixing --- */
+
+sk_heat_mixing sk_heat_find_mixing(const sk_step *step, const sk_heat *heat)
 {
-    const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
-    *bound = upper ? sk_heat_most(curve, heat->warmest) : sk_heat_least(curve, heat->coldest);
-    return curve->capacity * (sk_heat_get(a, p) - *bound) * (upper ? 1.0 : -1.0);
-}
-
-/* Moves what the particles of some ranges (the first is the cell itself) have beyond a bound to those that are within.
- * Returns whether there was room. */
-static int limit_side(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t (*ranges)[2], int count,
-                      int upper)
-{
-    double beyond = 0.0, room = 0.0, bound; /* J, J, K */
-    for (int n = 0; n < count; n++)
-        for (uint32_t p = ranges[n][0]; p < ranges[n][1]; p++) {
-            const double excess = beyond_bound(heat, a, p, upper, &bound);
-            if (excess < 0.0)
-                room -= excess;
-            else if (n == 0)
-                beyond += excess;
-        }
-    if (!(beyond > 0.0))
-        return 1;
-    if (!(room > beyond))
-        return 0;
-    for (int n = 0; n < count; n++)
-        for (uint32_t p = ranges[n][0]; p < ranges[n][1]; p++) {
-            const double excess = beyond_bound(heat, a, p, upper, &bound), own = sk_heat_get(a, p);
-            if (n == 0 || excess < 0.0)
-                sk_heat_set(a, sk_heat_curve_of(heat, a, p), p,
-                            excess < 0.0 ? own + (bound - own) * (beyond / room) : bound);
-        }
-    return 1;
-}
-
-int sk_heat_limit_cells(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t (*ranges)[2], int count)
-{
-    const int below = limit_side(heat, a, ranges, count, 0);
-    return limit_side(heat, a, ranges, count, 1) && below;
-}
-
-/* --- Cells --- */
-
-void sk_heat_finish_cell(const sk_heat *heat, const sk_heat_cells *cells, size_t cell, const double *sums)
-{
-    const double capacity = sums[SK_HEAT_CAPACITY];
-    cells->capacity[cell] = capacity;
-    cells->enthalpy[cell] = cells->temperature[cell] = cells->resistance[cell] = 0.0;
-    cells->material[cell] = 0;
-    cells->phase[cell] = SK_HEAT_LIQUID;
-
-    /* Cells that a particle hardly reaches have no heat of their own. */
-    if (!(capacity > 1e-6 * heat->full_capacity)) {
-        cells->capacity[cell] = 0.0;
-        return;
+    const double size = step->grid.cell_size;
+    sk_heat_mixing mixing = {.volume = pow(size, step->dimension) / step->particles_per_cell};
+    for (int n = 0; n < SK_TRANSFER_MATERIALS; n++) {
+        const sk_heat_curve *curve = &heat->curves[n];
+        mixing.most = fmax(mixing.most, fmax(sk_heat_diffusivity(curve, curve->resistance, mixing.volume),
+                                             sk_heat_diffusivity(curve, curve->solid_resistance, mixing.volume)));
     }
-    const double enthalpy = sums[SK_HEAT_ENTHALPY] / capacity;
-    const sk_heat_curve *curve = heat->curves;
-    cells->enthalpy[cell] = enthalpy;
-
-    /* Materials differ if their numbers have a variance. */
-    if (heat->several) {
-        const double mean = sums[SK_HEAT_MATERIAL] / capacity;
-        if (sums[SK_HEAT_MATERIAL_2] / capacity - mean * mean > 1e-6) {
-            cells->phase[cell] = SK_HEAT_MIXED;
-            cells->temperature[cell] = sums[SK_HEAT_TEMPERATURE] / capacity;
-            cells->resistance[cell] = sk_heat_layers(sums[SK_HEAT_RESISTANCE] / capacity, heat->least_resistance);
-            return;
-        }
-        cells->material[cell] = (uint8_t)(mean + 0.5);
-        curve = &heat->curves[cells->material[cell]];
-    }
-    cells->phase[cell] = (uint8_t)sk_heat_phase(curve, enthalpy);
-    cells->temperature[cell] = sk_heat_temperature(curve, enthalpy);
-    cells->resistance[cell] = sk_heat_resistance(curve, enthalpy);
+    const double rate = SK_HEAT_TICKS * M_PI * M_PI * mixing.most / (size * size); /* 1/s */
+    mixing.ticks = floor((step->time + step->dt) * rate) - floor(step->time * rate);
+    return mixing;
 }
 
 /* --- Plan --- */

@@ -45,20 +45,20 @@ typedef struct sk_heat_attributes {
 
 sk_heat_attributes sk_heat_find_attributes(const sk_step *step);
 
-static inline double sk_heat_get(const sk_heat_attributes *a, int64_t p)
+SK_KERNEL double sk_heat_get(const sk_heat_attributes *a, int64_t p)
 {
     double value;
     memcpy(&value, a->enthalpy + 2 * p, sizeof value);
     return value;
 }
 
-static inline const sk_heat_curve *sk_heat_curve_of(const sk_heat *heat, const sk_heat_attributes *a, int64_t p)
+SK_KERNEL const sk_heat_curve *sk_heat_curve_of(const sk_heat *heat, const sk_heat_attributes *a, int64_t p)
 {
     return &heat->curves[a->material ? a->material[p] % SK_TRANSFER_MATERIALS : 0];
 }
 
 /* Stores an enthalpy and what follows from it. */
-static inline double sk_heat_set(const sk_heat_attributes *a, const sk_heat_curve *curve, int64_t p, double enthalpy)
+SK_KERNEL double sk_heat_set(const sk_heat_attributes *a, const sk_heat_curve *curve, int64_t p, double enthalpy)
 {
     const double temperature = sk_heat_temperature(curve, enthalpy);
     memcpy(a->enthalpy + 2 * p, &enthalpy, sizeof enthalpy);
@@ -69,7 +69,7 @@ static inline double sk_heat_set(const sk_heat_attributes *a, const sk_heat_curv
 }
 
 /* The enthalpy of a new particle, from its temperature. Returns whether it is new. */
-static inline int sk_heat_begin(const sk_heat *heat, const sk_heat_attributes *a, int64_t p)
+SK_KERNEL int sk_heat_begin(const sk_heat *heat, const sk_heat_attributes *a, int64_t p)
 {
     if (a->enthalpy[2 * p] || a->enthalpy[2 * p + 1])
         return 0;
@@ -81,7 +81,7 @@ static inline int sk_heat_begin(const sk_heat *heat, const sk_heat_attributes *a
 /* Does some particle of a range have no enthalpy yet? */
 int sk_heat_any_new(const sk_heat_attributes *a, int64_t begin, int64_t end);
 
-static inline void sk_heat_sums_add(sk_heat_sums *sums, const sk_heat_sums *more)
+SK_KERNEL void sk_heat_sums_add(sk_heat_sums *sums, const sk_heat_sums *more)
 {
     sums->energy += more->energy;
     sums->coldest = more->coldest < sums->coldest ? more->coldest : sums->coldest;
@@ -117,9 +117,28 @@ typedef struct sk_heat_cells {
     uint8_t *phase; /*        of this pass; after the solve SK_HEAT_BEYOND where sk_heat_limit_cells had no room */
 } sk_heat_cells;
 
+/* The solve of a step. */
+typedef struct sk_heat_solve {
+    sk_step *step;
+    sk_heat *heat;
+    sk_heat_cells cells;
+    double unit;                  /* K/J  capacity in units of a full face: least resistance / (dt h^(d - 2)) */
+    const double (*obstacles)[2]; /* K, W/(m2 K)  temperature and exchange of each; NULL = none has a temperature */
+    int is_alike;                 /* one material that never melts */
+} sk_heat_solve;
+
+/* Where a row has a larger part that belongs to neighbours, Jacobi's method takes more time than the solver. */
+#define SK_HEAT_MOST_SHARE 0.2
+
+/* Does an obstacle have a temperature? Writes temperature and heat exchange of all unless `own` is NULL. */
+int sk_heat_warm_obstacles(const sk_step *step, double (*own)[2]);
+
+/* The end of a solve: fails if it did not converge. */
+selkie_code sk_heat_judge(const sk_step *step, const sk_poisson_report *report, selkie_error *error);
+
 /* Values of a particle for its cells. */
-static inline __attribute__((always_inline)) void sk_heat_values(const sk_heat *heat, const sk_heat_attributes *a,
-                                                                 int64_t p, int several, double values[SK_HEAT_SUMS])
+SK_KERNEL void sk_heat_values(const sk_heat *heat, const sk_heat_attributes *a, int64_t p, int several,
+                              double values[SK_HEAT_SUMS])
 {
     const sk_heat_curve *curve = several ? sk_heat_curve_of(heat, a, p) : heat->curves;
     const double enthalpy = sk_heat_get(a, p), material = several ? a->material[p] % SK_TRANSFER_MATERIALS : 0.0;
@@ -133,14 +152,6 @@ static inline __attribute__((always_inline)) void sk_heat_values(const sk_heat *
     values[SK_HEAT_MATERIAL] = curve->capacity * material;
     values[SK_HEAT_MATERIAL_2] = curve->capacity * material * material;
 }
-
-/* Brings the particles of a cell back into the range of temperatures of the step. What one has too much (or too little)
- * goes to the others, in proportion to their distance from the bound: energy is kept. The first range of particles is
- * the cell, others are cells that may help. Returns 0 if there is not enough room. */
-int sk_heat_limit_cells(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t (*ranges)[2], int count);
-
-/* The state of a cell from its sums. */
-void sk_heat_finish_cell(const sk_heat *heat, const sk_heat_cells *cells, size_t cell, const double *sums);
 
 /* Fills capacity, enthalpy, temperature, resistance and material from the particles; and gives changes back. */
 selkie_code sk_heat_gather_2d(sk_step *step, const sk_heat *heat, sk_heat_cells *cells, selkie_error *error);
@@ -158,14 +169,24 @@ typedef struct sk_heat_ranges {
     double *coldest, *warmest;
 } sk_heat_ranges;
 
+/* What mixing within cells takes from the step (heat_mix_dim.c). */
+typedef struct sk_heat_mixing {
+    double volume; /* m3    of a particle (m2 in 2D) */
+    double most;   /* m2/s  largest diffusivity of all materials */
+    double ticks;  /*       of this step, SK_HEAT_TICKS in a time constant; 0 = nothing is mixed */
+} sk_heat_mixing;
+
+enum { SK_HEAT_TICKS = 4 };
+
 /* Evens out temperatures within each cell (heat_mix_dim.c): how often in this step, the ranges of a block, and the
  * mixing once all of them are there. */
-double sk_heat_mix_ticks_2d(const sk_step *step, const sk_heat *heat);
-double sk_heat_mix_ticks_3d(const sk_step *step, const sk_heat *heat);
+sk_heat_mixing sk_heat_find_mixing(const sk_step *step, const sk_heat *heat);
 void sk_heat_measure_block_2d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges, int block);
 void sk_heat_measure_block_3d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges, int block);
-void sk_heat_mix_2d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges);
-void sk_heat_mix_3d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges);
+void sk_heat_mix_2d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges,
+                    const sk_heat_mixing *mixing);
+void sk_heat_mix_3d(const sk_step *step, const sk_heat *heat, const sk_heat_ranges *ranges,
+                    const sk_heat_mixing *mixing);
 
 /* The phase "expansion": buoyancy by thermal expansion on the faces, from the field that "heat" left. */
 selkie_code sk_heat_expand_2d(sk_step *step, selkie_error *error);

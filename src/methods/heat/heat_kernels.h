@@ -17,6 +17,7 @@ typedef struct sk_heat_curve {
     double capacity;    /* J/K      of a particle, as liquid */
     double resistance;  /* m K / W  of the liquid: one over its conductivity; 0 = no conduction */
     double solid_resistance;
+    double expansion; /* 1/K      of the liquid */
     int melts;
 } sk_heat_curve;
 
@@ -85,6 +86,12 @@ SK_KERNEL double sk_heat_layer(double resistance, double least_resistance)
 SK_KERNEL double sk_heat_layers(double mean, double least_resistance)
 {
     return mean < 1e15 * least_resistance ? mean : 0.0;
+}
+
+/* m2/s: diffusivity by the resistance and the volume (m3; m2 in 2D) of a particle; 0 = no conduction. */
+SK_KERNEL double sk_heat_diffusivity(const sk_heat_curve *curve, double resistance, double volume)
+{
+    return resistance != 0.0 ? volume / (__builtin_fabs(resistance) * curve->capacity) : 0.0;
 }
 
 SK_KERNEL int sk_heat_phase(const sk_heat_curve *curve, double enthalpy)

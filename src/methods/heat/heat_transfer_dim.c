@@ -14,7 +14,7 @@
 #include "grid/tile.h"
 #include "grid/grid_kernels.h"
 #include "grid/plain.h"
-#include "methods/heat/heat.h"
+#include "methods/heat/heat_plain.h"
 
 SK_TILE_LOADER(load_doubles, double)
 
@@ -305,7 +305,7 @@ static void add_tiles(const sk_step *step, int block, int sums, const double *ti
     }
 }
 
-/* sk_heat_finish_cell() for a block of one material that never melts: without branches, for vectors. */
+/* heat_finish_cell() for a block of one material that never melts: without branches, for vectors. */
 static void finish_alike(const sk_heat *heat, const sk_heat_cells *cells, int block, double (*sums)[SK_BLOCK_CELLS])
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
@@ -337,7 +337,7 @@ static void finish_block(const sk_heat *heat, const sk_heat_cells *cells, int bl
         double values[SK_HEAT_SUMS] = {0.0};
         for (int v = 0; v < sums; v++)
             values[v] = own[v][c];
-        sk_heat_finish_cell(heat, cells, (size_t)block * SK_BLOCK_CELLS + (size_t)c, values);
+        heat_finish_cell(heat, cells, (size_t)block * SK_BLOCK_CELLS + (size_t)c, values);
     }
 }
 
@@ -398,7 +398,7 @@ static inline __attribute__((always_inline)) void give_changes(const sk_step *st
         }
         const uint32_t range[1][2] = {{start[c], start[c + 1]}};
         cells->phase[(size_t)block * SK_BLOCK_CELLS + (size_t)c] =
-            beyond && !sk_heat_limit_cells(heat, &a, range, 1) ? SK_HEAT_BEYOND : 0;
+            beyond && !heat_limit_cells(heat, &a, range, 1) ? SK_HEAT_BEYOND : 0;
     }
 }
 
@@ -513,7 +513,7 @@ static void give_cells(const sk_step *step, const sk_heat *heat, const sk_heat_c
                                     : give_batch(heat, &a, p, count, (size_t)count, weight, change);
         }
         const uint32_t range[1][2] = {{start[c], start[c + 1]}};
-        if (beyond && !sk_heat_limit_cells(heat, &a, range, 1))
+        if (beyond && !heat_limit_cells(heat, &a, range, 1))
             cells->phase[(size_t)block * SK_BLOCK_CELLS + (size_t)c] = SK_HEAT_BEYOND;
     }
 }
