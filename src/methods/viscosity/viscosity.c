@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "defs/heat.h"
 #include "defs/materials.h"
 
 static int takes_part(const selkie_scene *scene)
@@ -63,6 +64,24 @@ selkie_code sk_viscosity_report(sk_step *step, const sk_stress_report *report, s
                    "pressure.max_iterations (now %d) or lower time.cfl",
                    (long long)step->step_count + 1, step->time, report->residual, report->iterations,
                    step->scene->pressure.max_iterations);
+}
+
+/* Above this strength a liquid is rigid in a step, and the solver needs many iterations for more. */
+static const double most_strength = 1e5;
+
+void sk_viscosity_laws(const selkie_scene *scene, double scale, float (*laws)[SK_VISCOUS_LAW_POINTS + 1], float *lowest,
+                       float *inverse)
+{
+    double low, high;
+    sk_scene_temperatures(scene, &low, &high);
+    high = fmax(high, low + 1e-3);
+    *lowest = (float)low;
+    *inverse = (float)(SK_VISCOUS_LAW_POINTS / (high - low));
+    for (int m = 0; laws && m < scene->material_count; m++)
+        for (int n = 0; n <= SK_VISCOUS_LAW_POINTS; n++) {
+            const double viscosity = sk_viscosity_at(scene, m, low + n * (high - low) / SK_VISCOUS_LAW_POINTS);
+            laws[m][n] = (float)log(fmin(fmax(viscosity * scale, 1e-12), most_strength));
+        }
 }
 
 float sk_viscosity_log(double viscosity, double largest, double scale)

@@ -126,28 +126,6 @@ static void take_shears(const sk_step *step, const share_tiles *tiles, sk_plain_
 
 /* --- Several viscosities --- */
 
-/* Above this strength a liquid is rigid in a step, and the solver needs many iterations for more. */
-static const double most_strength = 1e5;
-
-/* Tables over the range of temperatures of the scene. */
-static selkie_code find_laws(sk_step *step, viscosity_logs *logs, double scale, selkie_error *error)
-{
-    const selkie_scene *scene = step->scene;
-    double lowest, highest;
-    SK_TRY(sk_step_scratch(step, (size_t)scene->material_count * sizeof *logs->law, "viscosity", (void **)&logs->law,
-                           error));
-    sk_scene_temperatures(scene, &lowest, &highest);
-    highest = fmax(highest, lowest + 1e-3);
-    logs->lowest = (float)lowest;
-    logs->inverse = (float)(LAW_POINTS / (highest - lowest));
-    for (int m = 0; m < scene->material_count; m++)
-        for (int n = 0; n <= LAW_POINTS; n++) {
-            const double viscosity = sk_viscosity_at(scene, m, lowest + n * (highest - lowest) / LAW_POINTS);
-            logs->law[m][n] = (float)log(fmin(fmax(viscosity * scale, 1e-12), most_strength));
-        }
-    return SELKIE_OK;
-}
-
 static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double scale, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
@@ -165,8 +143,11 @@ static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double
     const double largest = sk_scene_viscosity(step->scene);
     for (int m = 0; m < step->scene->material_count && m < SK_TRANSFER_MATERIALS; m++)
         logs.of[m] = sk_viscosity_log(sk_scene_viscosity_of(step->scene, m), largest, scale);
-    if (has_law)
-        SK_TRY(find_laws(step, &logs, scale, error));
+    if (has_law) {
+        const size_t laws = (size_t)step->scene->material_count * sizeof *logs.law;
+        SK_TRY(sk_step_scratch(step, laws, "viscosity", (void **)&logs.law, error));
+        sk_viscosity_laws(step->scene, scale, logs.law, &logs.lowest, &logs.inverse);
+    }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 0; b < grid->block_count; b++)
         SK_PLAIN_EACH_CELL(cell, b)

@@ -10,6 +10,7 @@
 #include "grid/plain.h"
 #include "linalg/stress_kernels.h"
 #include "methods/liquid_plain.h"
+#include "methods/viscosity/viscosity.h"
 #include "methods/viscosity/viscosity_fields.h"
 #include "methods/viscosity/viscosity_kernels.h"
 
@@ -62,20 +63,20 @@ SK_KERNEL float wall_weight(const sk_step *step, sk_plain_cell cell, int a, int 
 }
 
 /* Logarithms of viscosity x time / cell size^2: of each material, and over temperature where it depends on it. */
-enum { LAW_POINTS = 256 };
 typedef struct viscosity_logs {
     float of[SK_TRANSFER_MATERIALS];
-    float (*law)[LAW_POINTS + 1]; /* [materials] at even temperatures; NULL = constant */
-    float lowest, inverse;        /* K, 1/K  temperature of the first, and one over their distance */
-    const uint32_t *material;     /* of each particle; NULL = one */
-    const float *temperature;     /* K  likewise */
+    float (*law)[SK_VISCOUS_LAW_POINTS + 1]; /* [materials] at even temperatures; NULL = constant */
+    float lowest, inverse;                   /* K, 1/K  temperature of the first, and one over their distance */
+    const uint32_t *material;                /* of each particle; NULL = one */
+    const float *temperature;                /* K  likewise */
 } viscosity_logs;
 
 SK_KERNEL float log_of_particle(const viscosity_logs *logs, uint32_t p)
 {
     const uint32_t m = logs->material ? logs->material[p] % SK_TRANSFER_MATERIALS : 0;
-    return logs->law ? sk_viscous_law(logs->law[m], LAW_POINTS, (logs->temperature[p] - logs->lowest) * logs->inverse)
-                     : logs->of[m];
+    if (!logs->law)
+        return logs->of[m];
+    return sk_viscous_law(logs->law[m], SK_VISCOUS_LAW_POINTS, (logs->temperature[p] - logs->lowest) * logs->inverse);
 }
 
 /* The mean of the particles' logarithms in a cell; NaN without particles. */
