@@ -336,6 +336,8 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_mpm_2d(step, error) : sk_cuda_take_mpm_3d(step, error));
     if (sk_method_viscosity.takes_part(step->scene))
         SK_TRY(step->dimension == 2 ? sk_cuda_take_viscosity_2d(step, error) : sk_cuda_take_viscosity_3d(step, error));
+    if (sk_method_heat.takes_part(step->scene))
+        SK_TRY(step->dimension == 2 ? sk_cuda_take_heat_2d(step, error) : sk_cuda_take_heat_3d(step, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->data, &cuda->shadow, sizeof cuda->shadow, cudaMemcpyHostToDevice, cuda->stream),
                 "a copy", error);
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->solver, &cuda->solver_shadow, sizeof cuda->solver_shadow, cudaMemcpyHostToDevice,
@@ -368,6 +370,7 @@ static void release(sk_cuda *cuda)
     cuda->bytes = 0;
     free(cuda->stress_shadow);
     cuda->stress_shadow = cuda->stress = NULL;
+    cuda->heat = NULL;
     memset(&cuda->shadow, 0, sizeof cuda->shadow);
     memset(&cuda->solver_shadow, 0, sizeof cuda->solver_shadow);
     forget_graphs(cuda);
@@ -500,6 +503,10 @@ static void fill_step(sk_step *step)
         sk_cuda_fill_viscosity_2d(step, &sent->constants);
     else if (cuda->stress)
         sk_cuda_fill_viscosity_3d(step, &sent->constants);
+    if (cuda->heat && step->dimension == 2)
+        sk_cuda_fill_heat_2d(step, &sent->constants);
+    else if (cuda->heat)
+        sk_cuda_fill_heat_3d(step, &sent->constants);
     if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM && step->dimension == 2)
         sk_cuda_fill_mpm_2d(step, &sent->constants);
     else if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)

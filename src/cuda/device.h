@@ -26,6 +26,7 @@ extern "C" {
 #include "cuda/cuda.h"
 #include "cuda/phases.h"
 #include "grid/transfer.h"
+#include "methods/heat/heat.h"
 #include "methods/sph/boundary.h"
 #include "methods/sph/solve.h"
 #include "methods/step.h"
@@ -172,6 +173,12 @@ typedef struct sk_cuda_results {
         int blocks[4]; /* of the finest levels, the empty one included */
         double residual;
     } viscosity;
+    struct {
+        int iterations, converged, broken, unknowns, twice;
+        double residual;
+        double energy;               /* J */
+        unsigned long long range[2]; /* K  coldest and warmest particle: the bits of two doubles */
+    } heat;
 } sk_cuda_results;
 
 /* SPH: neighbour lists and the course of the solve. 32 particles have their lists beside each other. */
@@ -248,7 +255,15 @@ typedef struct sk_cuda_constants {
         float strength;                    /*      viscosity x time / cell size^2, if there is one viscosity */
         int several;                       /*      there are several */
         float logs[SK_TRANSFER_MATERIALS]; /* their logarithms */
+        int has_material;                  /* particles have one */
+        float lowest, inverse;             /* K, 1/K  of tables over temperature: viscosity_logs */
     } viscosity;
+    struct {
+        double coldest, warmest; /* K    range of temperatures before new particles are known */
+        double unit;             /* K/J  of sk_heat_solve */
+        sk_heat_mixing mixing;
+        int enthalpy, temperature; /* attributes */
+    } heat;
     sk_tension tension;
     float contact_cosine; /* of the contact angle of the surface */
     int force_count;
@@ -291,6 +306,7 @@ enum {
     SK_CUDA_DENSITY_AGAIN,
     SK_CUDA_VISCOSITY,
     SK_CUDA_VISCOSITY_AGAIN,
+    SK_CUDA_HEAT,
     SK_CUDA_SOLVES
 };
 enum { SK_CUDA_REMEMBERED = 3 };
@@ -346,6 +362,7 @@ struct sk_cuda {
     sk_cuda_bounded *bounded;             /* on the device; NULL but for unilateral incompressibility */
     struct sk_cuda_stress *stress;        /* on the device; NULL without viscosity on the grid */
     struct sk_cuda_stress *stress_shadow; /* the host's copy: addresses */
+    struct sk_cuda_heat *heat;            /* on the device; NULL without heat */
     sk_cuda_data shadow;                  /* the host's copy: addresses */
     sk_cuda_solver solver_shadow, part_shadow;
     sk_cuda_results *results; /* pinned */

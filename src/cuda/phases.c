@@ -1,6 +1,7 @@
 /* The phases that have a CUDA form, and what no phase says: parts of a scene that the GPU cannot run. */
 #include "cuda/phases.h"
 #include "cuda/cuda.h"
+#include "defs/heat.h"
 #include "defs/materials.h"
 #include "defs/structs.h"
 #include "selkie_config.h"
@@ -24,6 +25,9 @@ static const struct {
     {"flip", "classify", {sk_cuda_classify_2d, sk_cuda_classify_3d}},
     {"flip", "forces", {sk_cuda_forces_2d, sk_cuda_forces_3d}},
     {"viscosity", "viscosity", {sk_cuda_viscosity_2d, sk_cuda_viscosity_3d}},
+    {"heat", "heat", {sk_cuda_heat_2d, sk_cuda_heat_3d}},
+    {"heat", "expansion", {sk_cuda_expand_2d, sk_cuda_expand_3d}},
+    {"heat", "heat_sums", {sk_cuda_heat_sums_2d, sk_cuda_heat_sums_3d}},
     {"surface_tension", "surface_tension", {sk_cuda_tension_2d, sk_cuda_tension_3d}},
     {"surface_tension", "curvature", {sk_cuda_tension_of_particles_2d, sk_cuda_tension_of_particles_3d}},
     {"flip", "balance", {sk_cuda_balance_2d, sk_cuda_balance_3d}},
@@ -131,6 +135,8 @@ static const char *missing_part(const selkie_scene *scene)
         return missing_in_unilateral(scene);
     if (scene->body_count)
         return "rigid bodies";
+    if (sk_scene_melts(scene))
+        return "materials that melt (materials.melting_point): frozen bodies";
     if (sk_scene_has_immersed_points(scene))
         return "elastoplastic materials";
     if (scene->force_count >= SK_CUDA_MOST_FORCES)

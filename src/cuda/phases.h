@@ -45,6 +45,14 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_take_viscosity_##dim(sk_step *step, selkie_error *error);                                      \
     void sk_cuda_fill_viscosity_##dim(const sk_step *step, struct sk_cuda_constants *constants);                       \
     selkie_code sk_cuda_report_viscosity_##dim(sk_step *step, selkie_error *error);                                    \
+    selkie_code sk_cuda_heat_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_cuda_expand_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_cuda_heat_sums_##dim(sk_step *step, selkie_error *error);                                           \
+    /* Memory of heat, its constants of the step, sums over the particles, and what became of its solve. */            \
+    selkie_code sk_cuda_take_heat_##dim(sk_step *step, selkie_error *error);                                           \
+    void sk_cuda_fill_heat_##dim(const sk_step *step, struct sk_cuda_constants *constants);                            \
+    selkie_code sk_cuda_sum_heat_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_report_heat_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_sph_boundary_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_sph_forces_##dim(sk_step *step, selkie_error *error);                                          \

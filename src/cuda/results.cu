@@ -104,11 +104,15 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     const sk_cuda_results *results = cuda->results;
+    if (cuda->heat) /* what is left to do of it, so that the host waits once */
+        SK_TRY(step->dimension == 2 ? sk_cuda_sum_heat_2d(step, error) : sk_cuda_sum_heat_3d(step, error));
     SK_TRY(copy_results(step, error));
     sk_cuda_take_graph_times(cuda);
     if (cuda->stress)
         SK_TRY(step->dimension == 2 ? sk_cuda_report_viscosity_2d(step, error)
                                     : sk_cuda_report_viscosity_3d(step, error));
+    if (cuda->heat)
+        SK_TRY(step->dimension == 2 ? sk_cuda_report_heat_2d(step, error) : sk_cuda_report_heat_3d(step, error));
     SK_TRY(report_pressure(step, error));
     step->sums.kinetic = results->kinetic;
     step->sums.max_speed = sqrt(results->fastest2);

@@ -58,6 +58,8 @@ struct sk_cuda_stress {
     int32_t *bottom_face;                         /* [SK_STRESS_DIRECT] its unknowns: place times dimension plus axis */
     rigid_part *parts;
     int part_capacity;
+    float (*laws)[SK_VISCOUS_LAW_POINTS + 1]; /* [materials] see viscosity_logs; NULL = no viscosity has a law */
+    double law_scale;                         /* of the tables that are there; of the host */
 
     /* of a step, written by the device */
     int count[SK_STRESS_LEVELS]; /* blocks with block 0 */

@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "cuda/phases.h"
+#include "defs/heat.h"
 #include "defs/materials.h"
 }
 #include "cuda/stress_parts.h"
@@ -37,9 +38,13 @@ static __global__ void measure_logs(const sk_step *step, const sk_cuda_constants
     viscosity_logs logs;
     for (int m = 0; m < SK_TRANSFER_MATERIALS; m++)
         logs.of[m] = constants->viscosity.logs[m];
-    logs.law = nullptr;
-    logs.temperature = nullptr;
-    logs.material = step->particles.attributes[constants->material].data;
+    const sk_attribute *attributes = step->particles.attributes;
+    logs.law = stress->laws;
+    logs.lowest = constants->viscosity.lowest;
+    logs.inverse = constants->viscosity.inverse;
+    logs.temperature =
+        stress->laws ? (const float *)(const void *)attributes[constants->heat.temperature].data : nullptr;
+    logs.material = constants->viscosity.has_material ? attributes[constants->material].data : nullptr;
     SK_CUDA_EACH(i, (size_t)step->grid.block_count * CELLS)
     {
         const sk_plain_cell cell = {(int)(i / CELLS), (int)(i % CELLS)};
@@ -205,9 +210,14 @@ static __global__ void take_velocities(const sk_step *step, sk_cuda_stress *stre
 
 /* --- Launches --- */
 
+static int has_material(const sk_step *step)
+{
+    return sk_particles_find_attribute(&step->particles, "material") != NULL;
+}
+
 static int has_viscosities(const sk_step *step)
 {
-    return sk_scene_has_viscosities(step->scene) && sk_particles_find_attribute(&step->particles, "material");
+    return sk_scene_has_viscosity_law(step->scene) || (sk_scene_has_viscosities(step->scene) && has_material(step));
 }
 
 static void launch_system(sk_cuda *cuda, const sk_step *host)
@@ -239,8 +249,33 @@ static void launch_end(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, take_velocities, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->stress);
 }
 
+static double scale_of(const sk_step *step)
+{
+    return sk_step_kick(step) / (step->grid.cell_size * step->grid.cell_size);
+}
+
+/* Viscosity over temperature: tables for the length of this step, if it has changed. */
+static selkie_code send_laws(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const double scale = scale_of(step);
+    const size_t bytes = (size_t)step->scene->material_count * sizeof *cuda->stress_shadow->laws;
+    float(*laws)[SK_VISCOUS_LAW_POINTS + 1], lowest, inverse;
+    SK_TRY(sk_cuda_begin(step, error));
+    if (!cuda->stress_shadow->laws || cuda->stress_shadow->law_scale == scale)
+        return SELKIE_OK;
+    SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&laws, error));
+    sk_viscosity_laws(step->scene, scale, laws, &lowest, &inverse);
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->stress_shadow->laws, laws, bytes, cudaMemcpyHostToDevice, cuda->stream),
+                "viscosity", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "viscosity", error); /* the scratch is the phase's */
+    cuda->stress_shadow->law_scale = scale;
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_cuda_viscosity)(sk_step *step, selkie_error *error)
 {
+    SK_TRY(send_laws(step, error));
     SK_TRY(sk_cuda_run(step, "viscosity_system", launch_system, error));
     SK_TRY(SK_DIM(sk_cuda_iterate_stress)(step, SK_CUDA_VISCOSITY, error));
     SK_TRY(sk_cuda_run(step, "viscosity_pass", launch_next_pass, error));
@@ -270,10 +305,11 @@ selkie_code SK_DIM(sk_cuda_report_viscosity)(sk_step *step, selkie_error *error)
 void SK_DIM(sk_cuda_fill_viscosity)(const sk_step *step, sk_cuda_constants *constants)
 {
     const selkie_scene *scene = step->scene;
-    const double scale = sk_step_kick(step) / (step->grid.cell_size * step->grid.cell_size);
-    const double most = sk_scene_viscosity(scene);
+    const double scale = scale_of(step), most = sk_scene_viscosity(scene);
     constants->viscosity.strength = (float)(most * scale);
     constants->viscosity.several = has_viscosities(step);
+    constants->viscosity.has_material = has_material(step);
+    sk_viscosity_laws(scene, scale, NULL, &constants->viscosity.lowest, &constants->viscosity.inverse);
     for (int m = 0; m < SK_TRANSFER_MATERIALS; m++)
         constants->viscosity.logs[m] =
             m < scene->material_count ? sk_viscosity_log(sk_scene_viscosity_of(scene, m), most, scale) : 0.0f;
@@ -403,6 +439,8 @@ selkie_code SK_DIM(sk_cuda_take_viscosity)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_take(cuda, &stress->bottom_face, direct * sizeof(int32_t), 1, error));
     stress->part_capacity = (int)blocks * PARTS_A_BLOCK;
     SK_TRY(sk_cuda_take(cuda, &stress->parts, (size_t)stress->part_capacity * sizeof *stress->parts, 0, error));
+    if (sk_scene_has_viscosity_law(step->scene))
+        SK_TRY(sk_cuda_take(cuda, &stress->laws, (size_t)step->scene->material_count * sizeof *stress->laws, 0, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->stress, sizeof *stress, 0, error));
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->stress, stress, sizeof *stress, cudaMemcpyHostToDevice, cuda->stream),
                 "the viscosity", error);

@@ -535,19 +535,11 @@ static void test_refusals(void **state)
 
     /* A method without any phase on the GPU. */
     scene.obstacle_count = 0;
-    selkie_material_def material;
-    selkie_material_defaults(&material);
-    material.name = "water";
-    material.heat_capacity = 4186.0;
-    material.conductivity = 0.6;
-    scene.materials = &material;
-    scene.material_count = 1;
-    for (int l = 0; l < 2; l++)
-        liquids[l].temperature = 300.0;
+    scene.volume = SELKIE_VOLUME_EQ8;
     assert_int_equal(sk_methods_check_gpu(&scene, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "use \"tuned\""));
     if (sk_cuda_find(&info, NULL) == SELKIE_OK)
-        assert_non_null(strstr(error.message, "heat"));
+        assert_non_null(strstr(error.message, "eq8"));
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
     assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
     selkie_world_destroy(world);
