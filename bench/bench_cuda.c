@@ -2,7 +2,7 @@
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
- * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|sph|mesh|all]
+ * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|warm|hot|sph|mesh|all]
  * [--steps N] [--kernels]
  * [--graphs] [--frames] [--probes] [--backend NAME]
  *
@@ -13,7 +13,8 @@
  * quad is scenes/uic/quad_dam.json from 0.8 s on: four columns that meet, unilateral incompressibility, steps by
  * time.cfl 1.
  *
- * honey and tar are the start of dam_1m with a viscosity of 0.01 and 1 m2/s.
+ * honey and tar are the start of dam_1m with a viscosity of 0.01 and 1 m2/s; warm and hot with the heat of water and
+ * conductivities of 0.6 and 1e5 W/(m K), over a warm floor.
  *
  * --frames takes a frame of every fourth step: copied beside the next steps, and fetched before them.
  *
@@ -43,9 +44,10 @@ typedef struct bench_case {
     double dt;            /* s  0 = by the speed */
     double speed;         /* m/s  along x */
     int warm_up, steps;
-    int points;       /* elastoplastic ones, by mpm */
-    int unilateral;   /* incompressibility */
-    double viscosity; /* m2/s */
+    int points;          /* elastoplastic ones, by mpm */
+    int unilateral;      /* incompressibility */
+    double viscosity;    /* m2/s */
+    double conductivity; /* W/(m K)  0 = no heat */
 } bench_case;
 
 enum { COLUMNS = 4 };
@@ -142,6 +144,30 @@ static const bench_case cases[] = {
      0,
      0,
      1.0},
+    {"warm",
+     {100, 200, 100},
+     {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
+     0.01,
+     0.0125,
+     0.0,
+     5,
+     80,
+     0,
+     0,
+     0.0,
+     0.6},
+    {"hot",
+     {100, 200, 100},
+     {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}},
+     0.01,
+     0.0125,
+     0.0,
+     5,
+     80,
+     0,
+     0,
+     0.0,
+     1e5},
 };
 
 static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liquid_def liquids[COLUMNS],
@@ -173,7 +199,7 @@ static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liqui
         scene->particles.per_cell = 27;
         scene->time.cfl = 1.0;
     }
-    if (!bench->points && !(bench->viscosity > 0.0))
+    if (!bench->points && !(bench->viscosity > 0.0) && !(bench->conductivity > 0.0))
         return;
     selkie_material_defaults(material);
     scene->materials = material;
@@ -181,6 +207,11 @@ static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liqui
     if (!bench->points) {
         material->name = liquids[0].material = liquids[1].material = "honey";
         material->viscosity = bench->viscosity;
+        material->heat_capacity = bench->conductivity > 0.0 ? 4186.0 : 0.0;
+        material->conductivity = bench->conductivity;
+        liquids[0].temperature = bench->conductivity > 0.0 ? 300.0 : 0.0;
+        liquids[1].temperature = bench->conductivity > 0.0 ? 340.0 : 0.0;
+        scene->domain.temperature[2] = bench->conductivity > 0.0 ? 360.0 : 0.0;
         return;
     }
     material->name = liquids[0].material = liquids[1].material = "clay";
