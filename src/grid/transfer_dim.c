@@ -59,6 +59,8 @@ typedef struct material_table {
     const uint32_t *of_particle;           /* [particles] */
     float mass[SK_TRANSFER_MATERIALS];     /* relative to a particle of the reference density */
     int32_t counts[SK_TRANSFER_MATERIALS]; /* -1 = its particles count, 0 = they do not */
+    int differ;                            /* do materials that count differ in mass? */
+    float one_mass;                        /* of all that count if they do not differ */
 } material_table;
 
 /* What all cells of a transfer share. */
@@ -66,6 +68,7 @@ typedef struct transfer_source {
     const sk_particle *records;
     const float *affine;                 /* APIC alone */
     const material_table *materials;     /* NULL, a constant once inlined, if all particles have one mass and count */
+    int masses;                          /* do particles differ in mass? A constant once inlined */
     float corner[3], inverse, cell_size; /* m, 1/m, m */
     float density;                       /* of a particle in a cell, over the rest density */
 } transfer_source;
@@ -115,7 +118,7 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
         iw counts;
         for (int l = 0; l < SK_WIDE; l++) {
             const uint32_t m = materials->of_particle[(size_t)first[l] + (size_t)n] % SK_TRANSFER_MATERIALS;
-            mass[l] = materials->mass[m];
+            mass[l] = from->masses ? materials->mass[m] : 1.0f;
             counts[l] = materials->counts[m];
         }
         s->mass = mass;
@@ -164,7 +167,7 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
     s->velocity[0] = (fw)((iw)front[3] & present);
     s->velocity[1] = (fw)((iw)back[0] & present);
     s->velocity[2] = (fw)((iw)back[1] & present);
-    if (materials && !affine_on)
+    if (from->masses && !affine_on)
         for (int d = 0; d < SELKIE_DIM; d++)
             s->velocity[d] *= s->mass;
     if (!affine_on)
@@ -177,7 +180,7 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
             s->slope[d][e] = (fw)((iw)(c * from->cell_size) & present);
             s->velocity[d] -= s->slope[d][e] * fraction[e];
         }
-    if (!materials)
+    if (!from->masses)
         return;
     for (int d = 0; d < SELKIE_DIM; d++) {
         s->velocity[d] *= s->mass;
@@ -337,7 +340,7 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
             add_sums(2, WEIGHT, s, depth, 1.0f, &at, tiles + 5 * TILE);
 #endif
         }
-        if (velocity_on && from->materials) {
+        if (velocity_on && from->masses) {
             at = first_nodes(0, c);
             add_sums(0, MASS, s, depth, 1.0f, &at, tiles + MASS_FIELD * TILE);
             at = first_nodes(1, c);
@@ -352,12 +355,14 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
     }
 }
 
-/* The source with other materials: NULL as a constant removes their code. */
+/* The source with other materials: constants remove their code. */
 static inline __attribute__((always_inline)) transfer_source source_of(const transfer_source *shared,
-                                                                       const material_table *materials)
+                                                                       const material_table *materials,
+                                                                       const int masses)
 {
     transfer_source from = *shared;
     from.materials = materials;
+    from.masses = masses;
     return from;
 }
 
@@ -375,16 +380,28 @@ static void clear_rows(const sk_tile_rows *rows, int fields, float *tiles)
         }
 }
 
-/* Runs of a block with particles that count. */
-static uint64_t find_counted(const sk_grid *grid, const material_table *materials, int block)
+/* Runs of a block with particles that count. `whole`: do all of its particles count? */
+static uint64_t find_counted(const sk_grid *grid, const material_table *materials, int block, int *whole)
 {
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS, *of = materials->of_particle;
     uint64_t runs = 0;
+    uint32_t other = 0;
+    *whole = 0;
+    if (start[0] == start[SK_BLOCK_CELLS])
+        return 0;
+
+    /* Most blocks hold one material. */
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
+        other |= of[p] ^ of[start[0]];
+    if (!other) {
+        *whole = materials->counts[of[start[0]] % SK_TRANSFER_MATERIALS] != 0;
+        return *whole ? grid->occupied[block] : 0;
+    }
     SK_EACH_RUN(c, grid->occupied[block])
     {
         int32_t counts = 0;
         for (uint32_t p = start[c]; p < start[c + 8] && !counts; p++)
-            counts = materials->counts[materials->of_particle[p] % SK_TRANSFER_MATERIALS];
+            counts = materials->counts[of[p] % SK_TRANSFER_MATERIALS];
         runs |= counts ? UINT64_C(1) << c / 8 : 0;
     }
     return runs;
@@ -393,14 +410,14 @@ static uint64_t find_counted(const sk_grid *grid, const material_table *material
 /* Fills the tiles of a block from the particles of the runs `occupied`. The cells marked in `left_out` (NULL: none) do
  * not count. */
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
-                                                            const material_table *materials, const sk_grid *grid,
-                                                            const transfer_source *shared, int block, uint64_t occupied,
-                                                            const uint8_t *left_out)
+                                                            const material_table *materials, const int masses,
+                                                            const sk_grid *grid, const transfer_source *shared,
+                                                            int block, uint64_t occupied, const uint8_t *left_out)
 {
     enum { BATCH_RUNS = SK_WIDE > 8 ? SK_WIDE / 8 : 1 };
-    const transfer_source from = source_of(shared, materials);
+    const transfer_source from = source_of(shared, materials, masses);
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    const size_t fields = velocity_on && materials ? MASS_TILE_FIELDS : TILE_FIELDS;
+    const size_t fields = velocity_on && masses ? MASS_TILE_FIELDS : TILE_FIELDS;
     float *tiles = grid->tiles + (size_t)(block - 1) * fields * TILE;
 
     /* Clear the rows that the particles reach; without velocity, only those of the density. */
@@ -555,6 +572,14 @@ static const material_table *look_up_materials(const sk_particles *particles, co
         table->mass[m] = options->relative_density ? options->relative_density[m] : 1.0f;
         table->counts[m] = !options->material_mask || options->material_mask[m] ? -1 : 0;
     }
+    int counted = 0;
+    table->differ = 0;
+    table->one_mass = 1.0f;
+    for (int m = 0; m < SK_TRANSFER_MATERIALS; m++)
+        if (table->counts[m]) {
+            table->differ |= counted++ && table->mass[m] != table->one_mass;
+            table->one_mass = table->mass[m];
+        }
     return table;
 }
 
@@ -587,9 +612,9 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
         const uint8_t *left_out =
             options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
         if (materials)
-            add_block(0, 0, &table, grid, &from, b, grid->occupied[b], left_out);
+            add_block(0, 0, &table, 0, grid, &from, b, grid->occupied[b], left_out);
         else
-            add_block(0, 0, NULL, grid, &from, b, grid->occupied[b], left_out);
+            add_block(0, 0, NULL, 0, grid, &from, b, grid->occupied[b], left_out);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
@@ -603,9 +628,9 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
     return SELKIE_OK;
 }
 
-/* Velocities of a block's faces: the mean over the particles by weight. */
+/* Velocities of a block's faces: the mean over the particles by weight. All have the mass `mass`. */
 static void faces_by_weight(const sk_grid *grid, const tiles_around *around, int b, uint64_t reached,
-                            float density_per_particle)
+                            float density_per_particle, float mass)
 {
     size_t base = (size_t)b * SK_BLOCK_CELLS;
     float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
@@ -616,6 +641,9 @@ static void faces_by_weight(const sk_grid *grid, const tiles_around *around, int
         collect(around, 2 * d + 1, reached, weight);
         for (int c = 0; c < SK_BLOCK_CELLS; c++)
             velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
+        float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
+        for (int c = 0; lightness && c < SK_BLOCK_CELLS; c++)
+            lightness[c] = weight[c] > 0.0f ? 1.0f / mass : 1.0f;
         float *face_density =
             grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
         for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
@@ -623,7 +651,7 @@ static void faces_by_weight(const sk_grid *grid, const tiles_around *around, int
     }
 }
 
-/* Faces of a block that no particle reaches, as faces_by_mass() leaves them. */
+/* Faces of a block that no particle reaches. */
 static void faces_of_none(const sk_grid *grid, int b)
 {
     const size_t base = (size_t)b * SK_BLOCK_CELLS;
@@ -664,6 +692,27 @@ static void faces_by_mass(const sk_grid *grid, const tiles_around *around, int b
     }
 }
 
+/* Sums the particles of a block into its tiles. `whole`: all of them count. */
+static void add_velocities(const sk_grid *grid, const transfer_source *from, const material_table *materials, int whole,
+                           int b, uint64_t occupied)
+{
+    const int affine = from->affine != NULL;
+    if (materials && materials->differ) {
+        if (affine)
+            add_block(1, 1, materials, 1, grid, from, b, occupied, NULL);
+        else
+            add_block(1, 0, materials, 1, grid, from, b, occupied, NULL);
+    } else if (materials && !whole) {
+        if (affine)
+            add_block(1, 1, materials, 0, grid, from, b, occupied, NULL);
+        else
+            add_block(1, 0, materials, 0, grid, from, b, occupied, NULL);
+    } else if (affine)
+        add_block(1, 1, NULL, 0, grid, from, b, occupied, NULL);
+    else
+        add_block(1, 0, NULL, 0, grid, from, b, occupied, NULL);
+}
+
 selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *particles,
                                         const sk_transfer_options *options, selkie_error *error)
 {
@@ -673,7 +722,7 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     const transfer_source from = shared_source(grid, particles, affine ? (const float *)affine->data : NULL, density);
     material_table table;
     const material_table *materials = look_up_materials(particles, options, &table);
-    const int fields = materials ? MASS_TILE_FIELDS : TILE_FIELDS;
+    const int differ = materials && materials->differ, fields = differ ? MASS_TILE_FIELDS : TILE_FIELDS;
     SK_TRY(reserve_tiles(grid, fields, error));
 
     /* A mask often leaves out whole blocks: bodies in much liquid, or much liquid beside bodies. */
@@ -688,18 +737,11 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     {
+        int whole = 1;
         if (masked)
-            counted[b] = find_counted(grid, &table, b);
-        if (!occupied[b])
-            continue;
-        if (materials && affine)
-            add_block(1, 1, &table, grid, &from, b, occupied[b], NULL);
-        else if (materials)
-            add_block(1, 0, &table, grid, &from, b, occupied[b], NULL);
-        else if (affine)
-            add_block(1, 1, NULL, grid, &from, b, occupied[b], NULL);
-        else
-            add_block(1, 0, NULL, grid, &from, b, occupied[b], NULL);
+            counted[b] = find_counted(grid, &table, b, &whole);
+        if (occupied[b])
+            add_velocities(grid, &from, materials, whole, b, occupied[b]);
     }
 
     /* Combine the tiles and their halos into the fields. */
@@ -710,15 +752,19 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
         const uint64_t all = find_reached(grid, b);
         const uint64_t reached =
             masked ? sk_runs_around(grid, sk_whole_runs(counted, grid->particle_blocks + 1), b) : all;
+        float *volume = grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS;
         tiles_around around;
-        find_tiles_around(grid, b, fields, occupied, &around);
-        if (materials && !reached)
+        if (!reached) {
             faces_of_none(grid, b);
-        else if (materials)
+            memset(volume, 0, SK_BLOCK_CELLS * sizeof *volume);
+            continue;
+        }
+        find_tiles_around(grid, b, fields, occupied, &around);
+        if (differ)
             faces_by_mass(grid, &around, b, reached, density);
         else
-            faces_by_weight(grid, &around, b, reached, density);
-        collect(&around, 2 * SELKIE_DIM, reached, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+            faces_by_weight(grid, &around, b, reached, density, materials ? materials->one_mass : 1.0f);
+        collect(&around, 2 * SELKIE_DIM, reached, volume);
     }
     return SELKIE_OK;
 }
