@@ -133,6 +133,15 @@ static __attribute__((noinline)) void keep_places(const uint32_t *places, int la
     }
 }
 
+/* Which of a batch do not stay where they are. Idle lanes are as the last. */
+static inline iw free_lanes(const uint32_t *held, int lanes)
+{
+    iw values;
+    for (int l = 0; l < SK_WIDE; l++)
+        values[l] = (int32_t)held[l < lanes ? l : lanes - 1];
+    return values == 0;
+}
+
 /* Moves the particles begin .. end - 1, those of some cells of row (j, k). */
 static inline __attribute__((always_inline)) void displace_row(displaced_block *in, const cell_row *row, int j, int k,
                                                                uint32_t begin, uint32_t end)
@@ -163,6 +172,11 @@ static inline __attribute__((always_inline)) void displace_row(displaced_block *
             keep_places(in->by->places + 3 * (size_t)p, lanes, kept);
             for (int d = 0; d < SELKIE_DIM; d++)
                 moved[d] = kept[d];
+        }
+        if (__builtin_expect(in->by->held != NULL, 0)) {
+            const iw are_free = free_lanes(in->by->held + p, lanes);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                moved[d] = fw_select(are_free, moved[d], r[d]);
         }
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d] = moved[d];

@@ -252,6 +252,11 @@ selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads,
 selkie_code sk_grid_sort_again_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_again_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 
+/* Lists the migrating particles of a block again, after some of them moved. The lists must be known; the caller keeps
+ * them so (`leavers_at`). */
+void sk_grid_list_again_2d(sk_grid *grid, const sk_particles *particles, int block);
+void sk_grid_list_again_3d(sk_grid *grid, const sk_particles *particles, int block);
+
 /* Lists a dead particle of a block, so that such a sort drops it. The lists of migrating particles must be known. */
 void sk_grid_drop_listed_2d(sk_grid *grid, int block, uint32_t particle);
 void sk_grid_drop_listed_3d(sk_grid *grid, int block, uint32_t particle);

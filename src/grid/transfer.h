@@ -66,6 +66,7 @@ typedef struct sk_displacement {
     const struct sk_solids *solids; /* obstacles that no displacement crosses (sk_sweep_places); NULL = none. The plain
                                        form ignores it */
     const uint32_t *places; /* [particles][3] bits of positions (m) that particles stay at, all 0 = it moves; NULL */
+    const uint32_t *held;   /* [particles] not 0 = it stays where it is; NULL */
     int threads;
 } sk_displacement;
 

@@ -356,9 +356,8 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
 }
 
 /* The source with other materials: constants remove their code. */
-static inline __attribute__((always_inline)) transfer_source source_of(const transfer_source *shared,
-                                                                       const material_table *materials,
-                                                                       const int masses)
+static inline __attribute__((always_inline)) transfer_source
+source_of(const transfer_source *shared, const material_table *materials, const int masses)
 {
     transfer_source from = *shared;
     from.materials = materials;

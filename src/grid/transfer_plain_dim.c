@@ -158,6 +158,8 @@ void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_particles *particles, 
                 sk_plain_load_known(grid, grid->fields[(int)by->first + d], cell, d, nodes[d]);
             sk_plain_coordinates(grid, cell, at);
             for (uint32_t p = begin; p < end; p++) {
+                if (by->held && by->held[p])
+                    continue;
                 sk_plain_displace(&frame, by, (const float(*)[SK_AROUND])nodes, at, particles->records[p].position);
                 const uint32_t *place = by->places ? by->places + 3 * (size_t)p : NULL;
                 if (place && (place[0] | place[1] | place[2]))

@@ -129,6 +129,7 @@ typedef struct sk_step {
     double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
     int64_t redistributed, pushed_out;                               /* particles in the last step */
     int density_passes, correct_again; /* corrections so far in this step; whether one more is needed */
+    int sorts_later; /* a method sorts after the corrections of positions, which then need no sort of their own */
 
     /* unilateral incompressibility */
     sk_bounded_report unilateral, correction; /* of the pressure, and of the correction of density */

@@ -27,6 +27,11 @@ static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
     return sk_leavers_found(&leavers);
 }
 
+void SK_DIM(sk_grid_list_again)(sk_grid *grid, const sk_particles *particles, int block)
+{
+    grid->leavers[block] = find_leavers(grid, particles, block);
+}
+
 /* The blocks before and after a sort after small moves. */
 typedef struct regrouping {
     int old_count;     /* blocks before */

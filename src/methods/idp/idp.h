@@ -18,7 +18,10 @@ extern const sk_method sk_method_idp;
     selkie_code sk_idp_density_plain_##dim(sk_step *step, selkie_error *error);                                        \
     /* spreads the particles of overfull cells, solves, and moves the particles */                                     \
     selkie_code sk_idp_correct_##dim(sk_step *step, selkie_error *error);                                              \
-    selkie_code sk_idp_correct_plain_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_idp_correct_plain_##dim(sk_step *step, selkie_error *error);                                        \
+    /* the sort after a correction, unless another one follows at once */                                              \
+    selkie_code sk_idp_sort_##dim(sk_step *step, selkie_error *error);                                                 \
+    selkie_code sk_idp_sort_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_IDP_PHASES(2d)
 SK_IDP_PHASES(3d)

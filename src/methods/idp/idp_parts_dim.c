@@ -4,7 +4,9 @@
 #include "grid/deal.h"
 #include "grid/sweep.h"
 #include "methods/cells.h"
+#include "methods/idp/idp.h"
 #include "methods/idp/idp_kernels.h"
+#include "methods/sorting.h"
 
 #define SK_IDP_DISTANCE sk_solids_distance
 #define SK_IDP_VELOCITY sk_solids_velocity
@@ -121,19 +123,21 @@ static void extrapolate_displacements(sk_step *step, const sk_idp_form *form, in
     form->extrapolate(grid, &displacements);
 }
 
-/* Moves the particles by the displacements; those of frozen bodies stay. None crosses an obstacle. Particles that were
+/* Moves the particles by the displacements; those of bodies stay. None crosses an obstacle. Particles that were
  * inside one move out half a cell at a time. */
 static selkie_code displace_particles(sk_step *step, const sk_idp_form *form, int local, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     const int apart = step->solids.obstacle_count && !form->sweeps; /* obstacles are a pass of their own */
     const sk_attribute *frozen = sk_particles_find_attribute(&step->particles, "frozen_at");
+    const sk_attribute *body = step->soft ? sk_particles_find_attribute(&step->particles, "body") : NULL;
     sk_displacement by = {.first = SK_FIELD_VELOCITY_X,
                           .runs = local ? grid->runs[SK_RUNS_MOVED] : NULL,
                           .wraps = grid->periodic && !apart,
                           .lists_leavers = !apart,
                           .solids = step->solids.obstacle_count ? &step->solids : NULL,
                           .places = frozen ? frozen->data : NULL,
+                          .held = body ? body->data : NULL,
                           .threads = step->threads};
     sk_solids_bounds(&step->solids, grid, by.low, by.high);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
@@ -145,6 +149,22 @@ static selkie_code displace_particles(sk_step *step, const sk_idp_form *form, in
     if (grid->periodic && !by.wraps)
         sk_grid_wrap_particles(grid, &step->particles, step->threads);
     return SELKIE_OK;
+}
+
+/* Does a method sort before anything needs the order? */
+static int is_sorted_later(const sk_step *step)
+{
+    return step->sorts_later && !step->correct_again;
+}
+
+selkie_code SK_DIM(sk_idp_sort)(sk_step *step, selkie_error *error)
+{
+    return is_sorted_later(step) ? SELKIE_OK : SK_DIM(sk_sort_particles_again)(step, error);
+}
+
+selkie_code SK_DIM(sk_idp_sort_plain)(sk_step *step, selkie_error *error)
+{
+    return is_sorted_later(step) ? SELKIE_OK : SK_DIM(sk_sort_particles_plain)(step, error);
 }
 
 selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, selkie_error *error)

@@ -30,8 +30,10 @@ static void find_records(sk_step *step)
         soft->record[k] = -1;
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : left)
     for (int64_t p = 0; p < particles->count; p++) {
+        if (!owner[p])
+            continue; /* most of them: their records are not read */
         const uint32_t k = particles->records[p].id - soft->first_id;
-        if (!owner[p] || k >= soft->point_count || particles->records[p].flags & SK_PARTICLE_DEAD)
+        if (k >= soft->point_count || particles->records[p].flags & SK_PARTICLE_DEAD)
             continue;
         soft->record[k] = p;
         left++;
@@ -55,17 +57,47 @@ static int keeps_records(const sk_step *step)
     return is_dry(step) && !step->grid.periodic && selkie_scene_volume(step->scene) == SELKIE_VOLUME_NONE;
 }
 
-/* The density projection moved records of bodies: they go back to their points. Liquid inside bodies leaves them. */
+/* Positions have changed, those of particles in the blocks `touched` alone if `listed`: then the lists of migrating
+ * particles of the other blocks stay, and the next sort begins with them. */
+static void note_moves(sk_step *step, const uint8_t *touched, int listed)
+{
+    sk_grid *grid = &step->grid;
+    sk_particles_moved(&step->particles);
+    if (!listed)
+        return;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        if (touched[b])
+            SK_DIM(sk_grid_list_again)(grid, &step->particles, b);
+    grid->leavers_at = step->particles.moves;
+    grid->moved = NULL;
+}
+
+/* Room for marks of blocks, none of them marked. */
+static selkie_code clear_blocks(sk_step *step, uint8_t **touched, selkie_error *error)
+{
+    const size_t blocks = (size_t)step->grid.block_count;
+    SK_TRY(sk_step_scratch(step, blocks, "bodies", (void **)touched, error));
+    memset(*touched, 0, blocks);
+    return SELKIE_OK;
+}
+
+/* Records of bodies that something moved go back to their points. Liquid inside bodies leaves them. The density
+ * projection moves liquid, which is sorted after this. */
 selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 {
+    const int listed = sk_grid_leavers_known(&step->grid, &step->particles);
+    int moved = 0;
+    uint8_t *touched;
     find_records(step);
     step->soft->is_placed &= keeps_records(step);
-    SK_TRY(SK_DIM(sk_soft_measure)(step, error));
+    SK_TRY(SK_DIM(sk_soft_measure)(step, &moved, error));
     if (step->soft->is_placed)
         return SELKIE_OK;
+    SK_TRY(clear_blocks(step, &touched, error));
     if (step->soft->is_stepping && step->soft->left < step->particles.count)
-        SK_TRY(SK_DIM(sk_soft_push_out)(step, error));
-    sk_particles_moved(&step->particles);
+        SK_TRY(SK_DIM(sk_soft_push_out)(step, touched, error));
+    note_moves(step, touched, listed && !moved);
     return SELKIE_OK;
 }
 
@@ -157,7 +189,7 @@ static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, sk_mixture_t
         find_records(step);
     step->is_dry = is_dry(step);
     if (step->soft->left != before)
-        SK_TRY(SK_DIM(sk_soft_measure)(step, error));
+        SK_TRY(SK_DIM(sk_soft_measure)(step, NULL, error));
     SK_TRY(foresee_contacts(step, error));
     SK_TRY(sk_reserve(step->memory, (void **)&step->soft->shared, &step->soft->shared_capacity,
                       (size_t)step->grid.block_count, 1, "bodies", error));
@@ -384,15 +416,37 @@ static void move_block(const sk_step *step, const sk_plain_frame *frame, const s
     }
 }
 
-/* Where the paths of the liquid begin, which bodies stop. Unilateral pressure shifts particles before it moves them. */
+/* Where the paths of the liquid begin, which bodies stop: in blocks with points and beside them. Unilateral pressure
+ * shifts particles before it moves them. */
 static selkie_code keep_places(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
+    const sk_grid *grid = &step->grid;
+    const uint32_t *owner = sk_particles_find_attribute(&step->particles, "body")->data;
+    uint8_t *crowded;
     SK_TRY(sk_reserve(step->memory, (void **)&soft->from, &soft->from_capacity, (size_t)step->particles.count + 1,
                       sizeof *soft->from, "bodies", error));
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t p = 0; p < step->particles.count; p++)
-        memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
+    SK_TRY(clear_blocks(step, &crowded, error));
+#pragma omp parallel num_threads(step->threads)
+    {
+#pragma omp for schedule(static)
+        for (int b = 1; b <= grid->particle_blocks; b++) {
+            const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+            uint32_t any = 0;
+            for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
+                any |= owner[p];
+            crowded[b] = any != 0;
+        }
+#pragma omp for schedule(static)
+        for (int b = 1; b <= grid->particle_blocks; b++) {
+            const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+            int near = 0;
+            for (int n = 0; n < SK_NEIGHBOURS; n++)
+                near |= crowded[grid->neighbours[b][n]];
+            for (uint32_t p = start[0]; near && p < start[SK_BLOCK_CELLS]; p++)
+                memcpy(soft->from[p], step->particles.records[p].position, sizeof *soft->from);
+        }
+    }
     return SELKIE_OK;
 }
 
@@ -469,14 +523,16 @@ selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
 /* Sums over a span: points that are left, their way from the position of the state, and their velocities. */
 typedef struct motion_sums {
     double count, way[3], velocity[3];
+    int strays; /* does a record change its cell when it takes the place of its point? */
 } motion_sums;
 
-/* The points of a span move straight. One that met a wall or an obstacle is where its record stopped. `places`: the
- * records take the places of the points. */
-static void follow_span(sk_step *step, const sk_soft_span *span, int places, motion_sums *sums)
+/* The points of a span move straight. One that met a wall or an obstacle is where its record stopped. The records take
+ * the places of the points, which differ by rounding. */
+static void follow_span(sk_step *step, const sk_soft_span *span, motion_sums *sums)
 {
     sk_soft *soft = step->soft;
     const double near = 1e-3 * step->grid.cell_size, *about = soft->states[span->body].position;
+    const float inverse = (float)(1.0 / step->grid.cell_size);
     memset(sums, 0, sizeof *sums);
     for (uint32_t k = span->begin; k < span->end; k++) {
         if (soft->record[k] < 0)
@@ -494,8 +550,9 @@ static void follow_span(sk_step *step, const sk_soft_span *span, int places, mot
             }
             sums->way[d] += point->position[d] - about[d];
             sums->velocity[d] += point->velocity[d];
-            if (places)
-                record->position[d] = (float)point->position[d];
+            const float before = record->position[d], corner = (float)step->grid.corner[d];
+            record->position[d] = (float)point->position[d];
+            sums->strays |= floorf((before - corner) * inverse) != floorf((record->position[d] - corner) * inverse);
         }
     }
 }
@@ -505,16 +562,19 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     motion_sums *partial, total = {0};
-    const int places = keeps_records(step);
+    uint8_t *touched;
+    int listed = sk_grid_leavers_known(&step->grid, &step->particles);
+    SK_TRY(clear_blocks(step, &touched, error));
     if (soft->left < step->particles.count)
-        SK_TRY(SK_DIM(sk_soft_stop)(step, error));
+        SK_TRY(SK_DIM(sk_soft_stop)(step, touched, error));
     SK_TRY(sk_step_scratch(step, ((size_t)soft->span_count + 1) * sizeof *partial, "bodies", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < soft->span_count; s++)
-        follow_span(step, &soft->spans[s], places, &partial[s]);
+        follow_span(step, &soft->spans[s], &partial[s]);
     for (int s = 0; s < soft->span_count; s++) {
         sk_soft_state *state = &soft->states[soft->spans[s].body];
         total.count += partial[s].count;
+        listed &= !partial[s].strays;
         for (int d = 0; d < SELKIE_DIM; d++) {
             total.way[d] += partial[s].way[d];
             total.velocity[d] += partial[s].velocity[d];
@@ -527,7 +587,8 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
         }
         memset(&total, 0, sizeof total);
     }
-    soft->is_placed = places;
+    note_moves(step, touched, listed);
+    soft->is_placed = keeps_records(step);
     soft->is_stepping = 0;
     return SELKIE_OK;
 }

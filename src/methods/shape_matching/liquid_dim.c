@@ -137,7 +137,7 @@ static selkie_code mark_cells(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* --- Liquid near bodies --- */
+/* --- Points near liquid --- */
 
 /* The points in the cells around one. LOOK places beyond the last are far away. */
 enum { MOST_AROUND = 1024, LOOK = 32 };
@@ -206,87 +206,198 @@ static inline float find_squares(const points_around *around, const float x[3], 
     return smallest;
 }
 
-/* The point nearest to x; of equal ones the first. -1 = there are none. */
-static int64_t nearest_of(const points_around *around, const float x[3])
-{
-    _Alignas(64) float squares[MOST_AROUND];
-    const float smallest = find_squares(around, x, squares);
-    int64_t best = -1;
-    for (int n = 0; n < around->count; n += LOOK) {
-        int any = 0;
-        for (int i = n; i < n + LOOK; i++)
-            any |= squares[i] == smallest;
-        for (int i = n; any && i < n + LOOK && i < around->count; i++)
-            if (squares[i] == smallest && (best < 0 || (int64_t)around->point[i] < best))
-                best = (int64_t)around->point[i];
-    }
-    return best;
-}
+/* Marks of cells, and of blocks with marked cells. */
+typedef struct cell_marks {
+    const uint8_t *cells, *blocks;
+} cell_marks;
 
-/* Marks the cells of a block with points in them or beside them. Returns whether there are any. */
-static int find_near(const sk_step *step, int block, uint8_t near[SK_BLOCK_CELLS])
+/* Marks the cells of a block with marked ones in them or beside them. Returns whether there may be any. */
+static int mark_beside(const sk_grid *grid, cell_marks marks, int block, uint8_t beside[SK_BLOCK_CELLS])
 {
-    const sk_soft *soft = step->soft;
     uint8_t tile[SK_TILE_VALUES(1)], rows[SK_TILE_VALUES(1)];
-    int crowded = 0;
+    int any = 0;
     for (int n = 0; n < SK_NEIGHBOURS; n++)
-        crowded |= soft->crowded_blocks[step->grid.neighbours[block][n]];
-    if (!crowded)
+        any |= marks.blocks[grid->neighbours[block][n]];
+    if (!any)
         return 0;
-    sk_tile_load_bytes(&step->grid, soft->crowded, block, 1, tile);
+    sk_tile_load_bytes(grid, marks.cells, block, 1, tile);
     rows[0] = rows[SK_TILE_VALUES(1) - 1] = 0;
     for (int n = 1; n < SK_TILE_VALUES(1) - 1; n++) /* the first and the last of a row are not used */
         rows[n] = tile[n - 1] | tile[n] | tile[n + 1];
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const int j = sk_plain_along(c, 1), k = SELKIE_DIM == 3 ? sk_plain_along(c, 2) : 0;
         const uint8_t *at = rows + sk_plain_along(c, 0) + 1 + SK_TILE_N(1) * (j + SK_TILE_N(1) * k);
-        near[c] = 0;
+        beside[c] = 0;
         for (int n = 0; n < (SELKIE_DIM == 3 ? 9 : 3); n++)
-            near[c] |= at[SK_TILE_N(1) * (n % 3 + SK_TILE_N(1) * (n / 3))];
+            beside[c] |= at[SK_TILE_N(1) * (n % 3 + SK_TILE_N(1) * (n / 3))];
     }
     return 1;
 }
 
-/* Liquid particles of a block near bodies. */
-static uint32_t count_near(const sk_step *step, int block)
+/* --- Points kept by cell --- */
+
+/* Points around cells with particles or on their paths, by the last bits of the cell's coordinates: the particles of a
+ * block share them. */
+enum { KEPT_LOG = 2, KEPT = 1 << SELKIE_DIM * KEPT_LOG };
+typedef struct kept_points {
+    sk_plain_cell cell;
+    points_around around;
+} kept_points;
+
+/* What the tests of places and paths share. */
+typedef struct path_search {
+    const sk_step *step;
+    cell_marks near;   /* points in the cell or beside it */
+    kept_points *kept; /* [threads][KEPT] */
+    float unsure;      /* m2  error of a squared distance in single precision */
+} path_search;
+
+static const points_around *keep_points(const path_search *in, kept_points *kept, sk_plain_cell cell, const int at[3])
 {
+    int place = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        place |= (at[d] & ((1 << KEPT_LOG) - 1)) << (d * KEPT_LOG);
+    kept += place;
+    if (kept->cell.slot != cell.slot || kept->cell.local != cell.local)
+        gather_points(in->step, cell, &kept->around);
+    kept->cell = cell;
+    return &kept->around;
+}
+
+/* As nearest_point(): the distances in double precision of those that may be the nearest. */
+static int64_t nearest_exactly(const path_search *in, const points_around *around, const float x[3])
+{
+    const sk_soft *soft = in->step->soft;
+    _Alignas(64) float squares[MOST_AROUND];
+    const float most = find_squares(around, x, squares) + in->unsure;
+    double least = INFINITY;
+    int64_t best = -1;
+    if (most > 4.0f * (float)(soft->spacing * soft->spacing) + 2.0f * in->unsure)
+        return -1;
+    for (int n = 0; n < around->count; n += LOOK) {
+        int any = 0;
+        for (int i = n; i < n + LOOK; i++)
+            any |= squares[i] <= most;
+        for (int i = n; any && i < n + LOOK && i < around->count; i++) {
+            const int64_t k = around->point[i];
+            double square = 0.0;
+            if (!(squares[i] <= most))
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                square += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
+            if (square < least || (square == least && k < best)) {
+                least = square;
+                best = k;
+            }
+        }
+    }
+    return best;
+}
+
+/* find_inside() by the points kept around the cell of x. */
+static int is_inside(const path_search *in, kept_points *kept, uint32_t p, const float x[3], inside *found)
+{
+    const sk_step *step = in->step;
+    int at[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] = (int)floor(((double)x[d] - step->grid.corner[d]) / step->grid.cell_size);
+    const sk_plain_cell cell = sk_plain_find(&step->grid, at);
+    if (!in->near.cells[sk_plain_index(cell)])
+        return 0;
+    const points_around *around = keep_points(in, kept, cell, at);
+    if (around->count < 0)
+        return find_inside(step, cell, p, x, found);
+    return is_behind(step->soft, p, x, nearest_exactly(in, around, x), found);
+}
+
+/* Marks the cells near points, and gets memory for the points around them. */
+static selkie_code begin_paths(sk_step *step, path_search *in, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t cells = (size_t)grid->block_count * SK_BLOCK_CELLS, kept = (size_t)step->threads * KEPT;
+    uint8_t *near, *near_blocks;
+    double farthest = 0.0;
+    SK_TRY(mark_cells(step, error));
+    SK_TRY(sk_step_scratch(step, cells, "bodies", (void **)&near, error));
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count, "bodies", (void **)&near_blocks, error));
+    SK_TRY(sk_step_scratch(step, kept * sizeof *in->kept, "bodies", (void **)&in->kept, error));
+    const cell_marks crowded = {step->soft->crowded, step->soft->crowded_blocks};
+    memset(near, 0, SK_BLOCK_CELLS);
+    near_blocks[0] = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++) {
+        near_blocks[b] = (uint8_t)mark_beside(grid, crowded, b, near + (size_t)b * SK_BLOCK_CELLS);
+        if (!near_blocks[b])
+            memset(near + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS);
+    }
+    for (size_t n = 0; n < kept; n++)
+        in->kept[n].cell = (sk_plain_cell){-1, -1};
+
+    /* Points within three cells, in coordinates of at most `farthest`. */
+    for (int d = 0; d < SELKIE_DIM; d++)
+        farthest = fmax(farthest, fmax(fabs(grid->low[d]), fabs(grid->high[d])) + 3.0 * grid->cell_size);
+    in->step = step;
+    in->near = (cell_marks){near, near_blocks};
+    in->unsure = (float)(2e-6 * grid->cell_size * (farthest + grid->cell_size));
+    return SELKIE_OK;
+}
+
+/* --- Liquid inside bodies --- */
+
+/* Marks the cells of a block whose particles may be near points. The density projection moves particles by a cell
+ * before they are sorted. Returns whether there are any. */
+static int find_candidates(const path_search *in, int block, uint8_t cells[SK_BLOCK_CELLS])
+{
+    return mark_beside(&in->step->grid, in->near, block, cells);
+}
+
+/* Liquid particles of these cells. */
+static uint32_t count_candidates(const path_search *in, int block)
+{
+    const sk_step *step = in->step;
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    uint8_t near[SK_BLOCK_CELLS] = {0};
+    uint8_t cells[SK_BLOCK_CELLS] = {0};
     uint32_t count = 0;
-    if (!find_near(step, block, near))
+    if (!find_candidates(in, block, cells))
         return 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        for (uint32_t p = start[c]; near[c] && p < start[c + 1]; p++)
+        for (uint32_t p = start[c]; cells[c] && p < start[c + 1]; p++)
             count += !step->soft->owner[p];
     return count;
 }
 
-/* Writes the liquid particles of a block that are inside bodies. Returns their number. */
-static uint32_t list_inside(const sk_step *step, int block, inside *to)
+/* Is a particle of a block near points? `tile` has the marks of the block's cells and one cell around. */
+static int is_near(const sk_grid *grid, const uint8_t *tile, int block, const float x[3])
 {
-    const sk_soft *soft = step->soft;
-    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    uint8_t near[SK_BLOCK_CELLS] = {0};
-    points_around around;
-    uint32_t count = 0;
-    find_near(step, block, near);
-    SK_PLAIN_EACH_CELL(cell, block)
-    {
-        int gathered = 0;
-        for (uint32_t p = start[cell.local]; near[cell.local] && p < start[cell.local + 1]; p++) {
-            const float *x = step->particles.records[p].position;
-            if (soft->owner[p])
-                continue;
-            if (!gathered)
-                gather_points(step, cell, &around);
-            gathered = 1;
-            count += (uint32_t)(around.count < 0 ? find_inside(step, cell, p, x, &to[count])
-                                                 : is_behind(soft, p, x, nearest_of(&around, x), &to[count]));
-        }
+    const float inverse = (float)(1.0 / grid->cell_size);
+    int node = 0, stride = 1, beyond = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float at = floorf((x[d] - (float)grid->corner[d]) * inverse);
+        const int i = (int)at - grid->coordinates[block][d] * SK_BLOCK_N + 1;
+        beyond |= i < 0 || i >= SK_TILE_N(1);
+        node += i * stride;
+        stride *= SK_TILE_N(1);
     }
-    return count;
+    return beyond || tile[node];
 }
 
+/* Writes the liquid particles of a block that are inside bodies. Returns their number. */
+static uint32_t list_inside(const path_search *in, kept_points *kept, int block, inside *to)
+{
+    const sk_step *step = in->step;
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    uint8_t cells[SK_BLOCK_CELLS] = {0}, tile[SK_TILE_VALUES(1)];
+    uint32_t count = 0;
+    find_candidates(in, block, cells);
+    sk_tile_load_bytes(&step->grid, in->near.cells, block, 1, tile);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (uint32_t p = start[c]; cells[c] && p < start[c + 1]; p++) {
+            const float *x = step->particles.records[p].position;
+            if (!step->soft->owner[p] && is_near(&step->grid, tile, block, x))
+                count += (uint32_t)is_inside(in, kept, p, x, &to[count]);
+        }
+    return count;
+}
 /* --- The joint contact --- */
 
 /* Normal velocity of a particle relative to its body, and the modes of the contact. */
@@ -399,14 +510,15 @@ static void meet(sk_step *step, int b, const inside *list, size_t count)
     }
 }
 
-selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, uint8_t *touched, selkie_error *error)
 {
     sk_soft *soft = step->soft;
+    path_search in;
     const int blocks = step->grid.particle_blocks;
     uint32_t *first;
     inside *list;
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
-    SK_TRY(mark_cells(step, error));
+    SK_TRY(begin_paths(step, &in, error));
 
     /* Room for the particles near bodies; each block lists those inside, then the lists close up. */
     SK_TRY(sk_step_scratch(step, 2 * ((size_t)blocks + 2) * sizeof *first, "bodies", (void **)&first, error));
@@ -414,17 +526,20 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
     first[0] = first[1] = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= blocks; b++)
-        first[b + 1] = count_near(step, b);
+        first[b + 1] = count_candidates(&in, b);
     for (int b = 1; b <= blocks; b++)
         first[b + 1] += first[b];
     SK_TRY(sk_step_scratch(step, ((size_t)first[blocks + 1] + 1) * sizeof *list, "bodies", (void **)&list, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
-    for (int b = 1; b <= blocks; b++)
-        found[b] = first[b] < first[b + 1] ? list_inside(step, b, list + first[b]) : 0;
+    for (int b = 1; b <= blocks; b++) {
+        kept_points *kept = in.kept + (size_t)omp_get_thread_num() * KEPT;
+        found[b] = first[b] < first[b + 1] ? list_inside(&in, kept, b, list + first[b]) : 0;
+    }
     size_t count = 0;
     for (int b = 1; b <= blocks; b++) {
         memmove(list + count, list + first[b], found[b] * sizeof *list);
         count += found[b];
+        touched[b] |= found[b] > 0;
     }
     for (int b = 0; count && b < soft->body_count; b++)
         meet(step, b, list, count);
@@ -444,80 +559,6 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
 }
 
 /* --- Paths --- */
-
-/* Points around the cells that paths have passed, by the last bits of the cell's coordinates: the particles of a block
- * pass the same cells. */
-enum { KEPT_LOG = 2, KEPT = 1 << SELKIE_DIM * KEPT_LOG };
-typedef struct kept_points {
-    sk_plain_cell cell;
-    points_around around;
-} kept_points;
-
-/* What the tests of paths share. */
-typedef struct path_search {
-    const sk_step *step;
-    const uint8_t *near; /* [cells] points in the cell or beside it */
-    kept_points *kept;   /* [threads][KEPT] */
-    float unsure;        /* m2  error of a squared distance in single precision */
-} path_search;
-
-static const points_around *keep_points(const path_search *in, kept_points *kept, sk_plain_cell cell, const int at[3])
-{
-    int place = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        place |= (at[d] & ((1 << KEPT_LOG) - 1)) << (d * KEPT_LOG);
-    kept += place;
-    if (kept->cell.slot != cell.slot || kept->cell.local != cell.local)
-        gather_points(in->step, cell, &kept->around);
-    kept->cell = cell;
-    return &kept->around;
-}
-
-/* As nearest_point(): the distances in double precision of those that may be the nearest. */
-static int64_t nearest_exactly(const path_search *in, const points_around *around, const float x[3])
-{
-    const sk_soft *soft = in->step->soft;
-    _Alignas(64) float squares[MOST_AROUND];
-    const float most = find_squares(around, x, squares) + in->unsure;
-    double least = INFINITY;
-    int64_t best = -1;
-    if (most > 4.0f * (float)(soft->spacing * soft->spacing) + 2.0f * in->unsure)
-        return -1;
-    for (int n = 0; n < around->count; n += LOOK) {
-        int any = 0;
-        for (int i = n; i < n + LOOK; i++)
-            any |= squares[i] <= most;
-        for (int i = n; any && i < n + LOOK && i < around->count; i++) {
-            const int64_t k = around->point[i];
-            double square = 0.0;
-            if (!(squares[i] <= most))
-                continue;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                square += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
-            if (square < least || (square == least && k < best)) {
-                least = square;
-                best = k;
-            }
-        }
-    }
-    return best;
-}
-
-/* find_inside() by the points kept around the cell of x. */
-static int is_inside(const path_search *in, kept_points *kept, uint32_t p, const float x[3], inside *found)
-{
-    const sk_step *step = in->step;
-    int at[3] = {0, 0, 0};
-    for (int d = 0; d < SELKIE_DIM; d++)
-        at[d] = (int)floor(((double)x[d] - step->grid.corner[d]) / step->grid.cell_size);
-    const sk_plain_cell cell = sk_plain_find(&step->grid, at);
-    if (!in->near[sk_plain_index(cell)])
-        return 0;
-    const points_around *around = keep_points(in, kept, cell, at);
-    if (around->count < 0)
-        return find_inside(step, cell, p, x, found);
-    return is_behind(step->soft, p, x, nearest_exactly(in, around, x), found);
-}
 
 /* Stops a particle where its path enters a body: half a spacing inside at most, from where push_out() leads it back to
  * the side that it came from. Returns whether it does. The path is that relative to the body, whose points are still at
@@ -556,43 +597,16 @@ static int stop_particle(const path_search *in, kept_points *kept, uint32_t p, c
     return 0;
 }
 
-/* Marks the cells near points, and gets memory for the points around them. */
-static selkie_code begin_paths(sk_step *step, path_search *in, selkie_error *error)
-{
-    const sk_grid *grid = &step->grid;
-    const size_t cells = (size_t)grid->block_count * SK_BLOCK_CELLS, kept = (size_t)step->threads * KEPT;
-    uint8_t *near;
-    double farthest = 0.0;
-    SK_TRY(mark_cells(step, error));
-    SK_TRY(sk_step_scratch(step, cells, "bodies", (void **)&near, error));
-    SK_TRY(sk_step_scratch(step, kept * sizeof *in->kept, "bodies", (void **)&in->kept, error));
-    memset(near, 0, SK_BLOCK_CELLS);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
-        if (!find_near(step, b, near + (size_t)b * SK_BLOCK_CELLS))
-            memset(near + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS);
-    for (size_t n = 0; n < kept; n++)
-        in->kept[n].cell = (sk_plain_cell){-1, -1};
-
-    /* Points within three cells, in coordinates of at most `farthest`. */
-    for (int d = 0; d < SELKIE_DIM; d++)
-        farthest = fmax(farthest, fmax(fabs(grid->low[d]), fabs(grid->high[d])) + 3.0 * grid->cell_size);
-    in->step = step;
-    in->near = near;
-    in->unsure = (float)(2e-6 * grid->cell_size * (farthest + grid->cell_size));
-    return SELKIE_OK;
-}
-
-/* Fast liquid does not pass thin bodies: paths of the move are tested against the points. */
-selkie_code SK_DIM(sk_soft_stop)(sk_step *step, selkie_error *error)
+/* Fast liquid does not pass thin bodies: paths of the move are tested against the points. Marks the blocks `touched` of
+ * particles that are stopped. */
+selkie_code SK_DIM(sk_soft_stop)(sk_step *step, uint8_t *touched, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     const sk_grid *grid = &step->grid;
     path_search in;
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
     SK_TRY(begin_paths(step, &in, error));
-    int stopped = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4) reduction(| : stopped)
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         kept_points *kept = in.kept + (size_t)omp_get_thread_num() * KEPT;
@@ -601,10 +615,8 @@ selkie_code SK_DIM(sk_soft_stop)(sk_step *step, selkie_error *error)
             near |= soft->crowded_blocks[grid->neighbours[b][n]];
         for (uint32_t p = start[0]; near && p < start[SK_BLOCK_CELLS]; p++)
             if (!soft->owner[p] && !(step->particles.records[p].flags & SK_PARTICLE_DEAD))
-                stopped |= stop_particle(&in, kept, p, soft->from[p]);
+                touched[b] |= (uint8_t)stop_particle(&in, kept, p, soft->from[p]);
     }
-    if (stopped)
-        sk_particles_moved(&step->particles);
     soft->crowded = soft->crowded_blocks = NULL;
     return SELKIE_OK;
 }

@@ -47,6 +47,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
         soft->liquid_mask[m] = !soft->solid_mask[m];
     }
     step->liquid_mask = soft->liquid_mask;
+    step->sorts_later = 1; /* after `place` */
     soft->bodies = sk_allocate_zeroed(step->memory, ((size_t)scene->body_count + 1) * sizeof *soft->bodies);
     soft->wet_count = scene->body_count + 1;
     soft->wet = sk_allocate_zeroed(step->memory, (size_t)soft->wet_count);

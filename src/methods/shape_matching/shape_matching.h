@@ -134,7 +134,7 @@ struct soft_response;
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_match_plain_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_soft_match_late_##dim(sk_step *step, selkie_error *error);                                          \
-    selkie_code sk_soft_stop_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_soft_stop_##dim(sk_step *step, uint8_t *touched, selkie_error *error);                              \
     selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_sort_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_sort_plain_##dim(sk_step *step, selkie_error *error);                                          \
@@ -143,12 +143,14 @@ struct soft_response;
     selkie_code sk_soft_remember_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_soft_part_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_meet_##dim(sk_step *step, selkie_error *error);                                                \
-    selkie_code sk_soft_push_out_##dim(sk_step *step, selkie_error *error);                                            \
+    /* `touched` [blocks]: marks those with a particle that was moved. */                                              \
+    selkie_code sk_soft_push_out_##dim(sk_step *step, uint8_t *touched, selkie_error *error);                          \
     /* The answers of the bodies to their contacts, with `ahead` (m/s) added to all velocities; NULL = no contact. */  \
     selkie_code sk_soft_find_answers_##dim(sk_step *step, const double ahead[3], struct soft_response **answers,       \
                                            selkie_error *error);                                                       \
-    /* The records of bodies go back to their points, whose moments and bounds are found. */                           \
-    selkie_code sk_soft_measure_##dim(sk_step *step, selkie_error *error);                                             \
+    /* The records of bodies go back to their points, whose moments and bounds are found. `moved`: was a record        \
+     * elsewhere? NULL = not asked. */                                                                                 \
+    selkie_code sk_soft_measure_##dim(sk_step *step, int *moved, selkie_error *error);                                 \
     selkie_code sk_soft_lead_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_follow_##dim(sk_step *step, selkie_error *error);                                              \
     void sk_soft_prepare_##dim(const sk_soft *soft, sk_soft_region *region);                                           \

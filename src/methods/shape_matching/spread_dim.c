@@ -169,6 +169,7 @@ selkie_code SK_DIM(sk_soft_spread)(sk_step *step, const double kick[3], const do
 typedef struct span_moments {
     sk_soft_moments sums;
     double low[3], high[3];
+    int moved; /* was a record elsewhere? */
 } span_moments;
 
 static void measure_span(sk_step *step, const sk_soft_span *span, span_moments *m)
@@ -186,8 +187,11 @@ static void measure_span(sk_step *step, const sk_soft_span *span, span_moments *
             continue;
         offset_of(soft, span->body, k, y);
         m->sums.count += 1.0;
-        for (int d = 0; d < SELKIE_DIM && !soft->is_placed; d++)
-            step->particles.records[soft->record[k]].position[d] = (float)x[d];
+        for (int d = 0; d < SELKIE_DIM && !soft->is_placed; d++) {
+            float *place = &step->particles.records[soft->record[k]].position[d];
+            m->moved |= *place != (float)x[d];
+            *place = (float)x[d];
+        }
         for (int d = 0; d < SELKIE_DIM; d++) {
             m->sums.first[d] += y[d];
             m->low[d] = x[d] < m->low[d] ? x[d] : m->low[d];
@@ -199,7 +203,7 @@ static void measure_span(sk_step *step, const sk_soft_span *span, span_moments *
     }
 }
 
-selkie_code SK_DIM(sk_soft_measure)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_soft_measure)(sk_step *step, int *moved, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     span_moments *partial;
@@ -217,6 +221,8 @@ selkie_code SK_DIM(sk_soft_measure)(sk_step *step, selkie_error *error)
     for (int s = 0; s < soft->span_count; s++) {
         sk_soft_body *body = &soft->bodies[soft->spans[s].body];
         const span_moments *m = &partial[s];
+        if (moved)
+            *moved |= m->moved;
         body->moments.count += m->sums.count;
         for (int i = 0; i < 6; i++)
             body->moments.second[i] += m->sums.second[i];
