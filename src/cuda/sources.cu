@@ -17,8 +17,7 @@ typedef struct region {
 
     /* of a source that keeps its shape filled */
     int first[3], size[3], per_axis, sub_cells;
-    uint8_t *taken;
-    uint32_t *counts;
+    uint32_t *held; /* particles of each sub-cell */
 } region;
 
 SK_DEVICE int is_in_bounds(const region *in, const float x[3])
@@ -116,14 +115,14 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
-/* Sub-cells with a particle, and particles of each cell. Particles inside come to rest. */
+/* Particles of each sub-cell. */
 static __global__ void survey_region(const sk_step *step, const __grid_constant__ region in)
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     SK_CUDA_EACH(p, step->particles.count)
     {
-        sk_particle *particle = &step->particles.records[p];
+        const sk_particle *particle = &step->particles.records[p];
         size_t cell = 0, stride = 1;
         int sub = 0, sub_stride = 1, inside = !(particle->flags & SK_PARTICLE_DEAD);
         for (int d = 0; inside && d < in.dimension; d++) {
@@ -135,13 +134,8 @@ static __global__ void survey_region(const sk_step *step, const __grid_constant_
             sub += (s < in.per_axis ? s : in.per_axis - 1) * sub_stride;
             sub_stride *= in.per_axis;
         }
-        if (!inside)
-            continue;
-        atomicAdd(&in.counts[cell], 1u);
-        in.taken[cell * (size_t)in.sub_cells + (size_t)sub] = 1;
-        if (is_in_shape(&in, particle))
-            for (int d = 0; d < 3; d++)
-                particle->velocity[d] = 0.0f;
+        if (inside)
+            atomicAdd(&in.held[cell * (size_t)in.sub_cells + (size_t)sub], 1u);
     }
 }
 
@@ -251,17 +245,12 @@ static selkie_code survey(sk_step *step, sk_source *source, selkie_error *error)
     sk_cuda *cuda = step->cuda;
     region in = region_of(step, source);
     const size_t cells = (size_t)in.size[0] * (size_t)in.size[1] * (size_t)in.size[2];
-    const size_t taken = cells * (size_t)in.sub_cells, counts = cells * sizeof(uint32_t);
-    SK_TRY(sk_cuda_take(cuda, &in.taken, taken, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &in.counts, counts, 1, error));
+    const size_t bytes = cells * (size_t)in.sub_cells * sizeof *in.held;
+    SK_TRY(sk_cuda_take(cuda, &in.held, bytes, 1, error));
     SK_LAUNCH_SIMPLE(cuda, survey_region, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, in);
-    SK_CUDA_TRY(cudaMemcpyAsync(source->taken, in.taken, taken, cudaMemcpyDeviceToHost, cuda->stream), "a source",
-                error);
-    SK_CUDA_TRY(cudaMemcpyAsync(source->counts, in.counts, counts, cudaMemcpyDeviceToHost, cuda->stream), "a source",
-                error);
+    SK_CUDA_TRY(cudaMemcpyAsync(source->held, in.held, bytes, cudaMemcpyDeviceToHost, cuda->stream), "a source", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a source", error);
-    sk_cuda_give(cuda, in.taken, taken);
-    sk_cuda_give(cuda, in.counts, counts);
+    sk_cuda_give(cuda, in.held, bytes);
     return launched("a source", error);
 }
 

@@ -148,6 +148,71 @@ static void drowned_source(void **state)
     }
 }
 
+/* A source keeps the level of a vessel from which a drain takes its rate: it replaces what has left, and no more, at
+ * any step. While the source lies deep under the surface it adds nothing. */
+static void keeps_level(const char *what, int dimension, selkie_method method, double step, double level)
+{
+    const double h = 1.0 / (dimension == 2 ? 32 : 16), wide = 0.5, rate = 0.01 * (dimension == 2 ? 1.0 : wide);
+    const double unit = dimension == 2 ? h * h / 9 : h * h * h / 8;
+    test_scene t;
+    tank(&t, dimension, 1, 1, wide, h);
+    selkie_scene_set_method(&t.scene, method);
+    t.scene.volume = SELKIE_VOLUME_IDP;
+    t.scene.time.step = step;
+    t.scene.time.cfl = 0.0; /* the default */
+    add_liquid(&t, box_shape(0, 0, 0, 1, level, wide));
+    add_source(&t, box_shape(0, 0, 0, 0.25, 0.3125, wide));
+    selkie_drain_def *drain = add_drain(&t, box_shape(0.75, 0, 0, 1, 0.125, wide));
+    drain->flow_rate = rate;
+    drain->start = 0.5;
+    drain->end = 4.5;
+    selkie_world *world = make_world(&t);
+    const selkie_statistics *s = selkie_world_statistics(world);
+    run_until(world, 0.5);
+    at_most(what, "emitted at rest / particles", (double)s->emitted / (double)selkie_world_particle_count(world), 1e-3);
+    run_until(world, 6.0);
+    /* The source replaces what lacks a fifth in two layers of cells: the level may be 0.4 cells low. */
+    const double in = (double)s->emitted * unit, out = (double)s->drained * unit, layer = h * (rate / 0.01);
+    between(what, "volume drained / (rate x time)", out / (rate * 4.0), 0.99, 1.01);
+    if (level > 0.35)
+        at_most(what, "emitted under water / drained", in / out, 0.02);
+    else
+        between(what, "(emitted - drained) / layer of a cell", (in - out) / layer, -0.45, 0.1);
+    selkie_world_destroy(world);
+}
+
+static void sources_keep_level(void **state)
+{
+    (void)state;
+    keeps_level("kept level 2D, 20 ms", 2, SELKIE_METHOD_FLIP, 0.02, 0.3125);
+    keeps_level("kept level 2D, default step", 2, SELKIE_METHOD_FLIP, 0.0, 0.3125);
+    keeps_level("kept level 2D, 1 ms", 2, SELKIE_METHOD_FLIP, 0.001, 0.3125);
+    keeps_level("kept level 2D, APIC", 2, SELKIE_METHOD_APIC, 0.0, 0.3125);
+    keeps_level("kept level 3D", 3, SELKIE_METHOD_FLIP, 0.0, 0.3125);
+    keeps_level("under water 2D, 1 ms", 2, SELKIE_METHOD_FLIP, 0.001, 0.5);
+    keeps_level("under water 3D", 3, SELKIE_METHOD_FLIP, 0.01, 0.5);
+}
+
+/* A source that reaches from the floor to the ceiling fills the vessel and then stops. */
+static void sources_stop(void **state)
+{
+    (void)state;
+    for (int fine = 0; fine < 2; fine++) {
+        const double h = 1.0 / 32;
+        test_scene t;
+        tank(&t, 2, 1, 0.375, 0, h);
+        t.scene.volume = SELKIE_VOLUME_IDP;
+        t.scene.time.cfl = 0.0; /* the default */
+        t.scene.time.step = fine ? 0.002 : 0.02;
+        add_source(&t, box_shape(0, 0, 0, 0.25, 0.375, 0));
+        selkie_world *world = make_world(&t);
+        run_until(world, 8.0);
+        between(fine ? "full vessel, 2 ms" : "full vessel, 20 ms", "particles / capacity",
+                (double)selkie_world_particle_count(world) / (9 * 32 * 12), 0.97, 1.01);
+        selkie_world_destroy(world);
+    }
+}
+
 static void drains_empty(void **state)
 {
     (void)state;
@@ -244,9 +309,9 @@ static void torricelli(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(torricelli),     cmocka_unit_test(sources_fill),
-                                       cmocka_unit_test(steady_stream),  cmocka_unit_test(rates),
-                                       cmocka_unit_test(drowned_source), cmocka_unit_test(drains_empty),
-                                       cmocka_unit_test(open_sides)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(torricelli), cmocka_unit_test(sources_fill),       cmocka_unit_test(steady_stream),
+        cmocka_unit_test(rates),      cmocka_unit_test(drowned_source),     cmocka_unit_test(drains_empty),
+        cmocka_unit_test(open_sides), cmocka_unit_test(sources_keep_level), cmocka_unit_test(sources_stop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
  * A source with a velocity or a flow rate emits a stream (stream.h) and imposes its velocity on the liquid inside: on
  * particles, and on the faces of the grid (sk_inlet), so that neither gravity nor pressure nor viscosity changes it.
  *
- * A source without either keeps the sub-cells inside its shape filled. An empty sub-cell gets a particle, unless its
- * cell already has its rest count: it fills to rest density and never beyond.
+ * A source without either keeps its shape filled: where liquid has left, empty sub-cells get particles at rest up to
+ * the rest count. The liquid inside moves as all liquid does.
  *
  * A drain removes the particles inside it, all of them or at a rate.
  */
@@ -17,13 +17,20 @@
 
 extern const sk_method sk_method_sources;
 
+/* A cell of a source that keeps its shape filled; the part of the cell inside the shape. */
+typedef struct sk_source_cell {
+    float held; /* particles */
+    float rest; /* particles at rest, without the part inside obstacles */
+    int lacks;
+} sk_source_cell;
+
 typedef struct sk_source {
     sk_shape *shape;
     double low[3], high[3]; /* m  bounds within the domain */
     int first[3], size[3];  /*    cells of the domain that the bounds touch */
     uint8_t *sites;         /*    [cells][sub-cells] 1 = inside the shape */
-    uint8_t *taken;         /*    [cells][sub-cells] 1 = holds a particle */
-    uint32_t *counts;       /*    [cells] particles */
+    uint32_t *held;         /*    [cells][sub-cells] particles */
+    sk_source_cell *cells;  /*    [cells] */
     int streams;            /*    it has a stream, and nothing above beyond the bounds */
     sk_stream stream;
 } sk_source;
@@ -47,7 +54,7 @@ typedef struct sk_sources_form {
     selkie_code (*drain)(sk_step *step, const sk_source *source, int64_t wanted, selkie_error *error);
     /* Number of the particles inside a source. */
     selkie_code (*count_inside)(sk_step *step, const sk_source *source, int64_t *inside, selkie_error *error);
-    /* Fills `taken` and `counts` of a source that keeps its shape filled. */
+    /* Counts `held` of a source that keeps its shape filled. */
     selkie_code (*survey)(sk_step *step, sk_source *source, selkie_error *error);
     /* Particles inside a stream take its velocity and are flagged; they take it again; the flags are cleared. */
     selkie_code (*drive)(sk_step *step, const sk_source *source, selkie_error *error);
