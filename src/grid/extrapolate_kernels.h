@@ -49,13 +49,24 @@ SK_KERNEL float sk_slip_velocity(int d, float velocity, const float relative[3],
  * Along the surface the change is that of the liquid, which was extrapolated too. Across it the particles take the
  * difference from their own velocity, `before`. The change of the liquid would drive them again and again, since the
  * velocity that they carry at the wall does not enter it: in a jet that meets a plate it grew to eight times that of
- * the jet. `across` is the share of the normal along the axis of the face, 0 to 1. */
-SK_KERNEL float sk_constrained_change(float change, float extrapolated, float constrained, float before, float across)
+ * the jet. `normal` is the component of the outward normal along the axis of the face, -1 to 1.
+ *
+ * Particles that leave the surface take no more of the difference than the liquid changes. Beside an edge they are
+ * those that pass it along the other side: film that ran off the end of a plate was braked by that end in each step,
+ * the more the shorter the steps were, and particles behind the end fell onto it faster and faster. */
+SK_KERNEL float sk_constrained_change(float change, float extrapolated, float constrained, float before, float normal)
 {
-    const float along = change + (constrained - extrapolated);
+    const float along = change + (constrained - extrapolated), across = normal * normal;
+    float to_wall = constrained - before;
     if (before != before || across == 0.0f)
         return along;
-    return along != along ? constrained - before : along + across * ((constrained - before) - along);
+    if (along != along)
+        return to_wall;
+    if (to_wall * normal < 0.0f) {
+        const float liquid = change * to_wall > 0.0f ? change : 0.0f;
+        to_wall = liquid * liquid < to_wall * to_wall ? liquid : to_wall;
+    }
+    return along + across * (to_wall - along);
 }
 
 /* Velocity behind a surface with a slip length, from that of free slip and the solid's. Liquid that slips has a linear

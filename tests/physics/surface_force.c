@@ -100,8 +100,7 @@ static void weight_of_displaced_water(void **state)
 /* A jet of width b and speed v, without gravity, meets a plate of eight widths, which turns it by 90 degrees: the force
  * is rho b v^2. The source lies in the air or at a wall of the domain. Before the plate the jet has its speed and
  * width. No part of it is faster than its start, by Bernoulli. The tolerance of the force is 0.2 cells at each edge of
- * a jet of eight cells; single particles of FLIP are up to a fifth faster than their surroundings, in short steps more.
- */
+ * a jet of eight cells; single particles of FLIP are up to a fifth faster than their surroundings. */
 static void jet_on_plate(const char *what, const method_case *c, int at_wall, double cfl, double bound)
 {
     const double h = 1.0 / 80, width = 8 * h, speed = 2.0, x = at_wall ? 0.0 : 0.1,
@@ -147,7 +146,7 @@ static void jet_on_plate(const char *what, const method_case *c, int at_wall, do
             0.99, 1.01);
     between(what, "force / (rho b v^2)", force / (time - 0.8) / exact, 1.0 - bound, 1.0 + bound);
     if (c->kind == SELKIE_INCOMPRESSIBILITY_BILATERAL)
-        at_most(what, "fastest particle / the jet", fastest / speed, cfl > 0.0 ? 2.0 : 1.2);
+        at_most(what, "fastest particle / the jet", fastest / speed, 1.2);
     selkie_world_destroy(world);
 }
 
@@ -156,8 +155,9 @@ static void jets(void **state)
     (void)state;
     jet_on_plate("jet, FLIP, idp", &cases[0], 0, 0.0, 0.05);
     jet_on_plate("jet from a wall, FLIP, idp", &cases[0], 1, 0.0, 0.05);
-    /* Shorter steps give more, at an obstacle and not at a wall of the domain: see decision 20. */
-    jet_on_plate("jet, FLIP, idp, CFL 0.5", &cases[0], 0, 0.5, 0.07);
+    /* At short steps the ends of the plate must not brake the film that passes them: see decision 20. */
+    jet_on_plate("jet, FLIP, idp, CFL 0.5", &cases[0], 0, 0.5, 0.02);
+    jet_on_plate("jet, FLIP, idp, CFL 0.25", &cases[0], 0, 0.25, 0.02);
     jet_on_plate("jet, APIC, idp", &cases[1], 0, 0.0, 0.05);
     jet_on_plate("jet, unilateral", &cases[3], 0, 0.0, 0.05);
 }

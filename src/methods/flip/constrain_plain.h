@@ -27,11 +27,11 @@ SK_KERNEL void distances_around(const sk_step *step, sk_plain_cell cell, int d, 
 }
 
 /* The velocity of the lower face of a cell across axis d, constrained by the solid. `barrier_normal` is NULL where no
- * wall is thinner than the grid resolves. `across` is the share of the normal of a slip surface along the axis. */
+ * wall is thinner than the grid resolves. `along` is the component of the normal of a slip surface along the axis. */
 SK_KERNEL float constrained_velocity(const sk_step *step, int first, sk_plain_cell cell, int d,
-                                     sk_barrier_normal barrier_normal, float *across)
+                                     sk_barrier_normal barrier_normal, float *along)
 {
-    *across = 0.0f;
+    *along = 0.0f;
     const sk_solids *solids = &step->solids;
     const size_t solid = sk_plain_solid_index(solids, cell);
     const int moving = (size_t)solids->block_slot[cell.slot] >= solids->static_count;
@@ -49,7 +49,7 @@ SK_KERNEL float constrained_velocity(const sk_step *step, int first, sk_plain_ce
         sk_normal_at_face(d, here, below, normal);
     for (int e = 0; e < SELKIE_DIM; e++)
         relative[e] = velocity_at_face(&step->grid, first, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
-    *across = normal[d] * normal[d];
+    *along = normal[d];
     const float slipping = sk_slip_velocity(d, own, relative, normal), grip = sk_solids_grip(solids, solid);
     return grip > 0.0f ? sk_held_velocity(slipping, moving ? solids->velocity[d][solid] : 0.0f, grip) : slipping;
 }
@@ -59,12 +59,12 @@ SK_KERNEL float constrain_face(const sk_step *step, int first, sk_plain_cell cel
                                sk_barrier_normal barrier_normal)
 {
     const size_t at = sk_plain_index(cell);
-    float across, *change = &step->grid.fields[SK_FIELD_CHANGE_X + d][at];
-    const float velocity = constrained_velocity(step, first, cell, d, barrier_normal, &across);
+    float along, *change = &step->grid.fields[SK_FIELD_CHANGE_X + d][at];
+    const float velocity = constrained_velocity(step, first, cell, d, barrier_normal, &along);
     if (first == step->end_velocity)
         *change = sk_constrained_change(*change, step->grid.fields[first + d][at], velocity,
                                         step->before_walls ? step->grid.fields[step->before_walls + d][at] : velocity,
-                                        step->before_walls ? across : 0.0f);
+                                        step->before_walls ? along : 0.0f);
     return velocity;
 }
 

@@ -85,10 +85,10 @@ static unsigned constrained_faces(const sk_step *step, int block, int c, int d, 
 }
 
 /* The velocity at a closed face with free slip: it loses its part normal to the surface, relative to the solid, and
- * what a slip length holds. `own` is the solid's velocity across the face, 0 if the solid is at rest. `across` is the
- * share of the normal along the axis. */
+ * what a slip length holds. `own` is the solid's velocity across the face, 0 if the solid is at rest. `along` is the
+ * component of the normal along the axis. */
 static float slip_at_face(const sk_step *step, const solid_view *view, int block, int c, int d, float u, float own,
-                          float *across)
+                          float *along)
 {
     const sk_solids *solids = &step->solids;
     const size_t slot = (size_t)solids->block_slot[block], here = slot * SK_BLOCK_CELLS + (size_t)c;
@@ -101,7 +101,7 @@ static float slip_at_face(const sk_step *step, const solid_view *view, int block
         const float wall = slot >= solids->static_count ? solids->velocity[e][here] : 0.0f;
         through += normal[e] * (velocity_at_face(view, d, e, node_of(c)) - wall);
     }
-    *across = normal[d] * normal[d];
+    *along = normal[d];
     const float slipping = u - through * normal[d], grip = solids->grip ? solids->grip[here] : 0.0f;
     return grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
 }
@@ -129,7 +129,7 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
                 const int c = begin + __builtin_ctz(left);
                 const float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
                 const int slips = !solids->no_slip[solid + (size_t)c];
-                float across = 0.0f;
+                float along = 0.0f;
                 /* Slip needs distance and velocity with a halo of one cell. */
                 if (slips && !loaded) {
                     sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
@@ -138,10 +138,10 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
                     loaded = 1;
                 }
                 /* No-slip: the face takes the velocity of the solid. */
-                to[c] = slips ? slip_at_face(step, &view, block, c, d, velocity[c], own, &across) : own;
+                to[c] = slips ? slip_at_face(step, &view, block, c, d, velocity[c], own, &along) : own;
                 if (with_change)
                     change[c] = sk_constrained_change(change[c], velocity[c], to[c], before ? before[c] : to[c],
-                                                      before ? across : 0.0f);
+                                                      before ? along : 0.0f);
             }
         }
     }
