@@ -354,7 +354,8 @@ static __global__ void scatter_heat(const sk_step *step, const sk_cuda_constants
 
 /* Cells without room for what their particles have beyond the range, in their order: two may share a helper. They are
  * rare. One thread block. */
-static __global__ void limit_cells(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_heat *heat)
+static __global__ void __launch_bounds__(SK_CUDA_ONE)
+    limit_cells(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_heat *heat)
 {
     SK_CUDA_WAIT();
     const sk_heat_attributes a = attributes_of(step, constants, heat);
