@@ -90,6 +90,8 @@ static int has_drive(const selkie_scene *scene)
     for (int i = 0; i < scene->obstacle_count; i++)
         moves |= (scene->obstacles[i].motion_file && *scene->obstacles[i].motion_file) ||
                  sk_obstacle_moves(&scene->obstacles[i]);
+    for (int i = 0; i < scene->liquid_count; i++) /* what is pushed out of obstacles raises the level */
+        moves |= scene->liquids[i].fill_obstacles && scene->obstacle_count;
     int tension = scene->discretization == SELKIE_DISCRETIZATION_SPH &&
                   scene->sph.surface_tension != SELKIE_TENSION_NONE && scene->sph.tension > 0;
     tension |= scene->surface_tension > 0;
