@@ -29,6 +29,7 @@ static void destroy(sk_step *step)
     }
     sk_release(step->memory, frozen->labels);
     sk_release(step->memory, frozen->marked);
+    sk_release(step->memory, frozen->shared);
     sk_release(step->memory, frozen->queue);
     sk_release(step->memory, frozen->body_of);
     sk_release(step->memory, frozen->before);

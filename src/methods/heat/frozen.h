@@ -53,10 +53,11 @@ typedef struct sk_frozen {
     sk_frozen_body bodies[SK_FROZEN_MOST_BODIES];
     int32_t *labels;   /* [blocks][cells] body of a cell, -1 = none */
     uint8_t *marked;   /* [blocks] has solid particles in it or beside it */
+    uint8_t *shared;   /* [blocks] a body has a share in a lower face */
     float *share[3];   /* [blocks][cells] of a body in the lower faces */
     int16_t *owner[3]; /* [blocks][cells] the body */
     int32_t *queue;    /* cells of the search for bodies */
-    size_t label_capacity, mark_capacity, share_capacity[3], owner_capacity[3], queue_capacity;
+    size_t label_capacity, mark_capacity, shared_capacity, share_capacity[3], owner_capacity[3], queue_capacity;
     int64_t particle_count;
     int16_t *body_of;   /* [particles] body, -1 = none */
     float (*before)[3]; /* [particles] m  positions at the start of the step */

@@ -7,6 +7,7 @@
 #include "base/dimension.h"
 #include "grid/grid_kernels.h"
 #include "grid/plain.h"
+#include "grid/tile.h"
 #include "methods/heat/frozen_kernels.h"
 #include "methods/liquid_plain.h"
 #include "methods/sorting.h"
@@ -68,6 +69,7 @@ static selkie_code reserve(sk_step *step, sk_frozen *frozen, selkie_error *error
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->queue, &frozen->queue_capacity, cells, sizeof(int32_t), what,
                       error));
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->marked, &frozen->mark_capacity, blocks, 1, what, error));
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->shared, &frozen->shared_capacity, blocks, 1, what, error));
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->body_of, &frozen->body_of_capacity, count, sizeof(int16_t), what,
                       error));
     SK_TRY(sk_reserve(step->memory, (void **)&frozen->before, &frozen->before_capacity, count, sizeof *frozen->before,
@@ -398,10 +400,8 @@ static float share_of_face(const sk_step *step, const sk_frozen *frozen, sk_plai
 }
 
 /* The share of a body in a face where the particles of both cells belong to one, or to none; -1 = it needs weights. */
-static float plain_share(const sk_frozen *frozen, sk_plain_cell cell, sk_plain_cell below, int *owner)
+static float plain_share(int above, int under, int *owner)
 {
-    const int above = frozen->content[sk_plain_index(cell)];
-    const int under = below.slot ? frozen->content[sk_plain_index(below)] : SK_FROZEN_EMPTY;
     if (above == SK_FROZEN_MIXED || under == SK_FROZEN_MIXED)
         return -1.0f;
     if (above != under && above != SK_FROZEN_EMPTY && under != SK_FROZEN_EMPTY)
@@ -411,24 +411,37 @@ static float plain_share(const sk_frozen *frozen, sk_plain_cell cell, sk_plain_c
     return body < 0 ? 0.0f : 1.0f;
 }
 
-/* Shares of a block. Returns whether there are any. */
+SK_TILE_LOADER(load_contents, int16_t)
+
+/* Shares of a block. Returns whether there are any. Owners are set where there are. */
 static int find_shares(const sk_step *step, const sk_frozen *frozen, int block)
 {
-    int any = 0;
-    SK_PLAIN_EACH_CELL(cell, block)
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t here = sk_plain_index(cell);
-        int owner = NONE;
-        float share = plain_share(frozen, cell, sk_plain_next(&step->grid, cell, d, -1), &owner);
-        const float open = share != 0.0f ? open_fraction_at(step, cell, d) : 0.0f;
-        if (!(open > 0.0f)) {
-            share = 0.0f;
-            owner = NONE;
-        } else if (share < 0.0f)
-            share = share_of_face(step, frozen, cell, d, &owner);
-        frozen->share[d][here] = open * share;
-        frozen->owner[d][here] = (int16_t)owner;
-        any |= share > 0.0f;
+    static const int tile_step[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    int16_t content[SK_TILE_VALUES(1)];
+    int any = 0, bodies = 0;
+    load_contents(&step->grid, frozen->content, block, 1, content);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        bodies |= content[n] >= 0 || content[n] == SK_FROZEN_MIXED;
+    if (!bodies)
+        return 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const int n = SK_TILE_ORIGIN(1) + sk_plain_along(c, 0) + SK_TILE_N(1) * sk_plain_along(c, 1) +
+                      (SELKIE_DIM == 3 ? tile_step[2] * sk_plain_along(c, 2) : 0);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const sk_plain_cell cell = {block, c};
+            int owner = NONE;
+            float share = plain_share(content[n], content[n - tile_step[d]], &owner);
+            frozen->share[d][base + (size_t)c] = 0.0f;
+            const float open = share != 0.0f ? open_fraction_at(step, cell, d) : 0.0f;
+            if (!(open > 0.0f))
+                continue;
+            if (share < 0.0f)
+                share = share_of_face(step, frozen, cell, d, &owner);
+            frozen->share[d][base + (size_t)c] = open * share;
+            frozen->owner[d][base + (size_t)c] = (int16_t)owner;
+            any |= share > 0.0f;
+        }
     }
     return any;
 }
@@ -447,8 +460,7 @@ static selkie_code close_faces(sk_step *step, sk_frozen *frozen, selkie_error *e
 {
     sk_solids *solids = &step->solids;
     const int blocks = step->grid.block_count;
-    uint8_t *any;
-    SK_TRY(sk_step_scratch(step, (size_t)blocks, "frozen bodies", (void **)&any, error));
+    uint8_t *any = frozen->shared;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 0; b < blocks; b++) {
         any[b] = (uint8_t)(b && is_near(step, frozen, b) && find_shares(step, frozen, b));
@@ -487,6 +499,8 @@ selkie_code SK_DIM(sk_frozen_find)(sk_step *step, selkie_error *error)
         assign_block(step, frozen, liquid, b);
     for (size_t c = (size_t)(step->grid.particle_blocks + 1) * SK_BLOCK_CELLS;
          c < (size_t)step->grid.block_count * SK_BLOCK_CELLS; c++)
+        frozen->content[c] = SK_FROZEN_EMPTY;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) /* where there is no block */
         frozen->content[c] = SK_FROZEN_EMPTY;
     SK_TRY(list_members(step, frozen, error));
     SK_TRY(measure_bodies(step, frozen, error));

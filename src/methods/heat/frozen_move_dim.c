@@ -186,25 +186,28 @@ static double face_velocity(const sk_step *step, const sk_frozen_body *body, con
 static void add_velocities(const sk_step *step, const sk_frozen *frozen, int block, int begins)
 {
     const sk_solids *solids = &step->solids;
-    SK_PLAIN_EACH_CELL(cell, block)
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t here = sk_plain_index(cell), solid = sk_plain_solid_index(solids, cell);
-        const float share = frozen->share[d][here], closed = 1.0f - solids->fraction[d][solid];
-        if (!(share > 0.0f))
-            continue;
-        const sk_frozen_body *body = &frozen->bodies[frozen->owner[d][here]];
-        const float own = (float)face_velocity(step, body, body->solved, body->solved_turning, cell, d);
-        float *velocity = &solids->velocity[d][solid];
-        *velocity = begins ? ((closed - share) * *velocity + share * own) / closed : *velocity + share * own / closed;
-    }
+    const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const float share = frozen->share[d][base + (size_t)c];
+            if (!(share > 0.0f))
+                continue;
+            const sk_plain_cell cell = {block, c};
+            const float closed = 1.0f - solids->fraction[d][slot + (size_t)c];
+            const sk_frozen_body *body = &frozen->bodies[frozen->owner[d][base + (size_t)c]];
+            const float own = (float)face_velocity(step, body, body->solved, body->solved_turning, cell, d);
+            float *velocity = &solids->velocity[d][slot + (size_t)c];
+            *velocity =
+                begins ? ((closed - share) * *velocity + share * own) / closed : *velocity + share * own / closed;
+        }
 }
 
-/* Flux out of a cell for each mode of a body; arms in cells. Returns whether there is any. */
-static int find_flux(const sk_step *step, const sk_frozen *frozen, sk_plain_cell cell, int body,
-                     float flux[SK_POISSON_MODES])
+/* Flux out of a cell for each mode of a body; arms in cells. */
+static void find_flux(const sk_step *step, const sk_frozen *frozen, sk_plain_cell cell, int body,
+                      float flux[SK_POISSON_MODES])
 {
     const sk_grid *grid = &step->grid;
-    int at[3], found = 0;
+    int at[3];
     sk_plain_coordinates(grid, cell, at);
     memset(flux, 0, SK_POISSON_MODES * sizeof *flux);
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
@@ -226,9 +229,7 @@ static int find_flux(const sk_step *step, const sk_frozen *frozen, sk_plain_cell
             unit[SELKIE_DIM == 3 ? k : 2] = 1.0;
             flux[SELKIE_DIM + k] += signed_share * (float)sk_frozen_velocity(zero, unit, arm, d);
         }
-        found = 1;
     }
-    return found;
 }
 
 /* Is a cell an unknown of the pressure solve? */
@@ -265,27 +266,73 @@ static int bodies_around(const sk_step *step, const sk_frozen *frozen, sk_plain_
     return count;
 }
 
-static selkie_code list_entries(sk_step *step, sk_frozen *frozen, selkie_error *error)
+/* Marks the cells of a block with a share of a body in a face. Returns whether there are any. */
+static int mark_shared(const sk_step *step, const sk_frozen *frozen, int block, uint8_t marks[SK_BLOCK_CELLS])
 {
-    size_t count = 0;
-    for (int b = 1; b < step->grid.block_count; b++) {
-        if ((size_t)step->solids.block_slot[b] < step->solids.static_count)
+    const sk_grid *grid = &step->grid;
+    int any = 0, side = 1;
+    memset(marks, 0, SK_BLOCK_CELLS);
+    for (int d = 0; d < SELKIE_DIM; d++, side *= SK_BLOCK_N) {
+        const int above = grid->neighbours[block][SELKIE_DIM == 3 ? 13 + (d == 0   ? 1
+                                                                          : d == 1 ? 3
+                                                                                   : 9)
+                                                                  : 4 + (d ? 3 : 1)];
+        const float *own = frozen->share[d] + (size_t)block * SK_BLOCK_CELLS;
+        const float *next = frozen->share[d] + (size_t)above * SK_BLOCK_CELLS;
+        if (!frozen->shared[block] && !frozen->shared[above])
             continue;
-        SK_TRY(sk_reserve(step->memory, (void **)&frozen->entries, &frozen->entry_capacity,
-                          count + (size_t)SK_BLOCK_CELLS * 2 * SELKIE_DIM, sizeof *frozen->entries, "frozen bodies",
-                          error));
-        SK_PLAIN_EACH_CELL(cell, b)
-        {
-            int bodies[2 * SELKIE_DIM + 1];
-            const int found = is_unknown(step, cell) ? bodies_around(step, frozen, cell, bodies) : 0;
-            for (int n = 0; n < found; n++) {
-                sk_poisson_mode_entry *entry = &frozen->entries[count];
-                entry->cell = (int64_t)sk_plain_index(cell);
-                entry->body = bodies[n];
-                count += (size_t)find_flux(step, frozen, cell, bodies[n], entry->flux);
-            }
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const int last = sk_plain_along(c, d) == SK_BLOCK_N - 1;
+            const float upper = last ? next[c - (SK_BLOCK_N - 1) * side] : own[c + side];
+            marks[c] |= own[c] > 0.0f || upper > 0.0f;
+            any |= marks[c];
         }
     }
+    return any;
+}
+
+/* Writes the entries of a block, or counts them if there is no room. */
+static size_t entries_of_block(const sk_step *step, const sk_frozen *frozen, int block, sk_poisson_mode_entry *entries)
+{
+    uint8_t marks[SK_BLOCK_CELLS];
+    size_t count = 0;
+    if (!mark_shared(step, frozen, block, marks))
+        return 0;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        int bodies[2 * SELKIE_DIM + 1];
+        if (!marks[cell.local] || !is_unknown(step, cell))
+            continue;
+        const int found = bodies_around(step, frozen, cell, bodies);
+        for (int n = 0; n < found; n++, count++) {
+            if (!entries)
+                continue;
+            entries[count].cell = (int64_t)sk_plain_index(cell);
+            entries[count].body = bodies[n];
+            find_flux(step, frozen, cell, bodies[n], entries[count].flux);
+        }
+    }
+    return count;
+}
+
+static selkie_code list_entries(sk_step *step, sk_frozen *frozen, selkie_error *error)
+{
+    const int blocks = step->grid.block_count;
+    size_t *first, count = 0;
+    SK_TRY(sk_step_scratch(step, (size_t)blocks * sizeof *first, "frozen bodies", (void **)&first, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < blocks; b++)
+        first[b] = entries_of_block(step, frozen, b, NULL);
+    for (int b = 1; b < blocks; b++) {
+        const size_t here = first[b];
+        first[b] = count;
+        count += here;
+    }
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->entries, &frozen->entry_capacity, count + 1,
+                      sizeof *frozen->entries, "frozen bodies", error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < blocks; b++)
+        entries_of_block(step, frozen, b, frozen->entries + first[b]);
     frozen->modes =
         (sk_poisson_modes){.body_count = frozen->body_count,
                            .rank = RANK,
@@ -358,9 +405,10 @@ static void add_impulses(const sk_step *step, sk_frozen *frozen, double (*change
 static void set_faces(const sk_step *step, const sk_frozen *frozen, int block)
 {
     const sk_grid *grid = &step->grid;
-    SK_PLAIN_EACH_CELL(cell, block)
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t here = sk_plain_index(cell);
+    for (int n = 0; n < SELKIE_DIM * SK_BLOCK_CELLS; n++) {
+        const int d = n / SK_BLOCK_CELLS, c = n % SK_BLOCK_CELLS;
+        const sk_plain_cell cell = {block, c};
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
         float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here];
         if (!(frozen->share[d][here] > 0.0f) || open_fraction_at(step, cell, d) > 0.0f || *velocity != *velocity)
             continue;
