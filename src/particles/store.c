@@ -96,8 +96,7 @@ sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *na
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3])
 {
     size_t index = (size_t)particles->count++;
-    sk_particles_moved(particles);
-    particles->in_order = 0;
+    sk_particles_moved(particles); /* it follows behind those in order */
     sk_particle *particle = &particles->records[index];
     for (int d = 0; d < 3; d++) {
         particle->position[d] = (float)position[d];

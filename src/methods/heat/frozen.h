@@ -25,10 +25,11 @@ enum {
 };
 
 typedef struct sk_frozen_body {
-    double mass, weight; /* kg  the second with the density of the solid */
-    double centre[3];    /* m */
-    double velocity[3];  /* m/s  at the start of the step */
-    double turning[3];   /* rad/s */
+    double mass, weight;    /* kg  the second with the density of the solid */
+    double centre[3];       /* m */
+    double low[3], high[3]; /* m  bounds of its particles at the start of the step */
+    double velocity[3];     /* m/s  at the start of the step */
+    double turning[3];      /* rad/s */
     double inverse_inertia[9];
     double solved[3], solved_turning[3]; /* m/s, rad/s  before, then after the pressure solve */
     double final[3], final_turning[3];   /* m/s, rad/s  at the end of the step */

@@ -221,6 +221,7 @@ static selkie_code list_members(sk_step *step, sk_frozen *frozen, selkie_error *
 /* Sums over particles of a body. */
 typedef struct frozen_sums {
     double mass, weight, centre[3], velocity[3];
+    float low[3], high[3];          /* bounds of positions */
     double inertia[9], momentum[3]; /* about the centre */
 } frozen_sums;
 
@@ -228,10 +229,18 @@ static void sum_masses(const sk_step *step, const sk_frozen *frozen, const sk_fr
 {
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
     memset(sums, 0, sizeof *sums);
+    for (int d = 0; d < 3; d++) {
+        sums->low[d] = INFINITY;
+        sums->high[d] = -INFINITY;
+    }
     for (uint32_t n = span->begin; n < span->end; n++) {
         const uint32_t p = frozen->members[n];
         const sk_particle *particle = &step->particles.records[p];
         const double mass = sk_step_mass(step, material, p);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            sums->low[d] = particle->position[d] < sums->low[d] ? particle->position[d] : sums->low[d];
+            sums->high[d] = particle->position[d] > sums->high[d] ? particle->position[d] : sums->high[d];
+        }
         sums->mass += mass;
         sums->weight += mass * sk_frozen_relative_weight(&step->scene->materials[material ? material->data[p] : 0]);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -258,14 +267,21 @@ static void sum_moments(const sk_step *step, const sk_frozen *frozen, const sk_f
     }
 }
 
-/* Mass, centre and velocity of the bodies, from the sums of their spans. */
+/* Mass, bounds, centre and velocity of the bodies, from the sums of their spans. */
 static void set_masses(sk_frozen *frozen, const frozen_sums *sums)
 {
+    for (int b = 0; b < frozen->body_count; b++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            frozen->bodies[b].low[d] = INFINITY;
+            frozen->bodies[b].high[d] = -INFINITY;
+        }
     for (int s = 0; s < frozen->span_count; s++) {
         sk_frozen_body *body = &frozen->bodies[frozen->spans[s].body];
         body->mass += sums[s].mass;
         body->weight += sums[s].weight;
         for (int d = 0; d < SELKIE_DIM; d++) {
+            body->low[d] = fmin(body->low[d], (double)sums[s].low[d]);
+            body->high[d] = fmax(body->high[d], (double)sums[s].high[d]);
             body->centre[d] += sums[s].centre[d];
             body->velocity[d] += sums[s].velocity[d];
         }

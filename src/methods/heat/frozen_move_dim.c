@@ -72,13 +72,55 @@ static int is_near_obstacle(const sk_step *step, const double x[3])
     return step->solids.obstacle_count && sk_solids_near(&step->solids, &step->grid, single);
 }
 
-/* May contacts_of_point() find one? */
-static int may_touch(const sk_step *step, const double x[3], double margin)
+/* What a search for contacts of a body shares. */
+typedef struct touch_search {
+    const sk_frozen_body *body;
+    const sk_frozen_contact *contact;
+    double rotation[9];
+    int sides; /* bits of the sides of the domain that the body may reach */
+} touch_search;
+
+/* Sides of the domain that the bounds of a body reach after the step. */
+static int sides_in_reach(const sk_step *step, const touch_search *in)
 {
+    const sk_frozen_body *body = in->body;
+    int sides = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        double low[3] = {0.0, 0.0, 0.0}, high[3] = {0.0, 0.0, 0.0};
+        low[d] = high[d] = body->centre[d] + step->dt * in->contact->velocity[d];
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            const double r = in->rotation[3 * d + e];
+            const double one = r * (body->low[e] - body->centre[e]), other = r * (body->high[e] - body->centre[e]);
+            low[d] += fmin(one, other);
+            high[d] += fmax(one, other);
+        }
+        /* A part of the margin for rounding. */
+        const double reach = 1.01 * in->contact->reach;
+        sides |= depth_in_side(step, low, reach, 2 * d) > 0.0 ? 1 << 2 * d : 0;
+        sides |= depth_in_side(step, high, reach, 2 * d + 1) > 0.0 ? 2 << 2 * d : 0;
+    }
+    return sides;
+}
+
+/* May contacts_of_point() find one for a particle? */
+static int may_touch(const sk_step *step, const touch_search *in, const float before[3])
+{
+    const double *r = in->rotation, *centre = in->body->centre, *v = in->contact->velocity;
+    double x[3] = {0.0, 0.0, 0.0};
     int near = 0;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        near |= depth_in_side(step, x, margin, side) > 0.0;
-    return near || is_near_obstacle(step, x);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (!(in->sides >> 2 * d & 3))
+            continue;
+        x[d] = centre[d] + step->dt * v[d];
+        for (int e = 0; e < SELKIE_DIM; e++)
+            x[d] += r[3 * d + e] * ((double)before[e] - centre[e]);
+        near |= depth_in_side(step, x, 1.01 * in->contact->reach, 2 * d) > 0.0 ||
+                depth_in_side(step, x, 1.01 * in->contact->reach, 2 * d + 1) > 0.0;
+    }
+    if (near || !step->solids.obstacle_count)
+        return near;
+    predict(in->body, v, r, step->dt, before, x);
+    return is_near_obstacle(step, x);
 }
 
 /* Surfaces that a particle at x would be in, or nearer to than `margin`. */
@@ -108,19 +150,19 @@ static int find_contacts(const sk_step *step, const sk_frozen *frozen, const sk_
     const sk_frozen_body *body = &frozen->bodies[c->body];
     const uint32_t begin = frozen->first_member[c->body], end = frozen->first_member[c->body + 1];
     int count = 0;
-    double rotation[9];
-    find_rotation(c->turning, step->dt, rotation);
+    touch_search in = {.body = body, .contact = c};
+    find_rotation(c->turning, step->dt, in.rotation);
+    in.sides = sides_in_reach(step, &in);
+    if (!in.sides && !step->solids.obstacle_count)
+        return 0;
 #pragma omp parallel for num_threads(step->threads) schedule(static) if (end - begin > SK_FROZEN_SPAN)
-    for (uint32_t n = begin; n < end; n++) {
-        double x[3];
-        predict(body, c->velocity, rotation, step->dt, frozen->before[frozen->members[n]], x);
-        frozen->touching[n] = (uint8_t)may_touch(step, x, c->reach);
-    }
+    for (uint32_t n = begin; n < end; n++)
+        frozen->touching[n] = (uint8_t)may_touch(step, &in, frozen->before[frozen->members[n]]);
     for (uint32_t n = begin; n < end; n++) {
         double x[3];
         if (!frozen->touching[n])
             continue;
-        predict(body, c->velocity, rotation, step->dt, frozen->before[frozen->members[n]], x);
+        predict(body, c->velocity, in.rotation, step->dt, frozen->before[frozen->members[n]], x);
         contacts_of_point(step, x, c->reach, list, &count);
     }
     return count;
