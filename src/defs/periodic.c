@@ -35,9 +35,9 @@ static const char *unjoined_part(const selkie_scene *scene)
          "an obstacle with discretization \"sph\""},
         {sk_scene_has_points(scene) || sk_scene_has_immersed_points(scene), "a liquid of elastoplastic points"},
         {volume == SELKIE_VOLUME_ANDO || volume == SELKIE_VOLUME_SATO, "volume \"ando\" or \"sato\""},
+        {sk_scene_particle_bodies(scene), "a body of particles"},
         {scene->body_count > 0, "a rigid body"},
         {scene->object_count > 0, "an object of liquid"},
-        {sk_scene_particle_bodies(scene), "a body of particles"},
         {sk_scene_has_heat(scene), "heat"},
         {frame_turns(&scene->frame), "a frame that turns, or one with a motion_file,"},
     };

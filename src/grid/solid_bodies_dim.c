@@ -102,7 +102,7 @@ static block_range range_of_piece(const sk_body_piece *piece)
 static void sample_row(const sk_obstacle *body, double h, const double first[3], double step, int count,
                        float distance[])
 {
-    double points[3 * NODES], found[NODES];
+    double points[3 * NODES] = {0.0}, found[NODES];
     for (int i = 0; i < count; i++) {
         points[3 * i] = first[0] + step * i * h;
         points[3 * i + 1] = first[1];
