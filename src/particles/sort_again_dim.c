@@ -377,6 +377,53 @@ static int single_values(const sk_particles *particles)
     return count < MOST_SINGLE + 1 ? count : MOST_SINGLE + 1;
 }
 
+/* Copies the values of some particles, one attribute after the other: a loop for each length is faster than a look at
+ * the lengths of all attributes for each particle. */
+static void move_values(sk_particles *particles, const uint32_t *from, const uint32_t *to, int count)
+{
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const size_t n = (size_t)particles->attributes[a].components;
+        const uint32_t *data = particles->attributes[a].data;
+        uint32_t *spare = particles->attributes[a].spare;
+        if (n == 1)
+            for (int i = 0; i < count; i++)
+                spare[to[i]] = data[from[i]];
+        else if (n == 2)
+            for (int i = 0; i < count; i++)
+                memcpy(spare + 2 * (size_t)to[i], data + 2 * (size_t)from[i], 2 * sizeof *data);
+        else if (n == 3)
+            for (int i = 0; i < count; i++)
+                memcpy(spare + 3 * (size_t)to[i], data + 3 * (size_t)from[i], 3 * sizeof *data);
+        else
+            for (int i = 0; i < count; i++)
+                copy_values(spare + n * to[i], data + n * from[i], n);
+    }
+}
+
+/* Moves the particles of a block that stay in it, and their values a part of the block at a time. */
+static void move_with_values(sk_particles *particles, const uint16_t *keys, uint32_t begin, uint32_t count,
+                             cell_counters *counters)
+{
+    enum { PART = 256 };
+    const uint32_t half = count / 2, all = half + (count & 1);
+    uint32_t from[2 * PART], to[2 * PART];
+    for (uint32_t first = 0; first < all; first += PART) {
+        int n = 0;
+        for (uint32_t i = first; i < first + PART && i < all; i++)
+            for (int stream = i == half; stream < 2; stream++) {
+                const uint32_t number = stream ? half + i : i;
+                const uint16_t key = keys[number];
+                if (key & SK_LEAVES)
+                    continue;
+                from[n] = begin + number;
+                to[n] = counters->next[stream][key & SK_KEY_CELL]++;
+                particles->spare[to[n]] = particles->records[from[n]];
+                n++;
+            }
+        move_values(particles, from, to, n);
+    }
+}
+
 /* Moves the particles of a block that stay in it. `values`, a constant at each call, is that of single_values().
  * Pointers in local variables: the compiler would load those of `particles` again after each store. */
 static inline __attribute__((always_inline)) void move_staying(sk_particles *particles, const int values,
@@ -388,7 +435,7 @@ static inline __attribute__((always_inline)) void move_staying(sk_particles *par
     sk_particle *to = particles->spare;
     const uint32_t *value_from[MOST_SINGLE];
     uint32_t *value_to[MOST_SINGLE];
-    for (int a = 0; a < values && values <= MOST_SINGLE; a++) {
+    for (int a = 0; a < values; a++) {
         value_from[a] = particles->attributes[a].data + begin;
         value_to[a] = particles->attributes[a].spare;
     }
@@ -399,10 +446,6 @@ static inline __attribute__((always_inline)) void move_staying(sk_particles *par
             if (key & SK_LEAVES)
                 continue;
             const uint32_t target = counters->next[stream][key & SK_KEY_CELL]++;
-            if (values > MOST_SINGLE) {
-                move_record(particles, begin + number, target);
-                continue;
-            }
             to[target] = from[number];
             for (int a = 0; a < values; a++)
                 value_to[a][target] = value_from[a][number];
@@ -456,7 +499,7 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
         move_staying(particles, 3, keys, old_begin, count, &counters);
         break;
     default:
-        move_staying(particles, MOST_SINGLE + 1, keys, old_begin, count, &counters);
+        move_with_values(particles, keys, old_begin, count, &counters);
     }
     place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }

@@ -401,7 +401,7 @@ static float share_of_face(const sk_step *step, const sk_frozen *frozen, sk_plai
         sk_plain_particles(grid, below ? sk_plain_next(grid, cell, d, -1) : cell, &first, &last);
         for (uint32_t p = first; p < last; p++) {
             const float place = sk_cell_coordinate(step->particles.records[p].position[d], corner, inverse);
-            const float weight = fmaxf(1.0f - fabsf(place - (float)at[d]), 0.0f);
+            const float beside = 1.0f - fabsf(place - (float)at[d]), weight = beside > 0.0f ? beside : 0.0f;
             const int body = frozen->body_of[p], n = bodies[0] == body || bodies[0] == NONE ? 0 : 1;
             all += weight;
             if (body < 0 || (n && bodies[1] != NONE && bodies[1] != body))

@@ -636,7 +636,8 @@ static void move_span(const sk_step *step, const sk_frozen *frozen, const frozen
         move_particle(step, frozen, p, motion->rotations[span->body], motion->shifts[span->body],
                       motion->affine ? motion->affine + 9 * (size_t)p : NULL);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            particle->position[d] = fminf(fmaxf(particle->position[d], motion->low[d]), motion->high[d]);
+            const float x = particle->position[d], low = motion->low[d], high = motion->high[d];
+            particle->position[d] = x < low ? low : x > high ? high : x;
             sums->way[d] += (double)particle->position[d];
             sums->lifted[d] += lift * ((double)particle->position[d] - step->grid.low[d]);
         }

@@ -22,8 +22,10 @@ static void measure_alike(const sk_heat *heat, const sk_heat_attributes *a, cons
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         double sum = 0.0, least = INFINITY, most = -INFINITY;
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            const double enthalpy = sk_heat_get(a, p);
-            sum += sk_heat_temperature(&curve, enthalpy);
+            /* sk_heat_temperature() without branches: beside ice they are hard to predict. */
+            const double enthalpy = sk_heat_get(a, p), beyond = enthalpy - curve.latent;
+            const double solid = enthalpy < 0.0 ? enthalpy * curve.solid_slope : 0.0;
+            sum += curve.melting + (beyond > 0.0 ? beyond : solid);
             least = enthalpy < least ? enthalpy : least;
             most = enthalpy > most ? enthalpy : most;
         }
@@ -56,10 +58,13 @@ static void mix_block(const sk_step *step, const sk_heat *heat, const sk_heat_ra
     double means[SK_TILE_VALUES(1)];
     load_doubles(grid, ranges->mean, block, 1, means);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        const double mean = ranges->mean[base + (size_t)c];
-        const double farthest =
-            fmax(ranges->warmest[base + (size_t)c] - mean, mean - ranges->coldest[base + (size_t)c]);
         if (start[c + 1] - start[c] < 2)
+            continue;
+        const double mean = ranges->mean[base + (size_t)c];
+        const double warmer = ranges->warmest[base + (size_t)c] - mean;
+        const double colder = mean - ranges->coldest[base + (size_t)c];
+        const double farthest = warmer > colder ? warmer : colder;
+        if (!(farthest > 0.0))
             continue;
         const double spread = heat_spread_of(means + heat_tile_index(c));
         if (farthest > spread)

@@ -558,7 +558,8 @@ static selkie_code end_drive(sk_step *step, selkie_error *error)
     (void)error;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < step->particles.count; p++)
-        step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
+        if (step->particles.records[p].flags & SK_PARTICLE_DRIVEN) /* few: the others are not written */
+            step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
     return SELKIE_OK;
 }
 
