@@ -65,8 +65,7 @@ SK_DEVICE int gather_around(const sk_step *step, sk_plain_cell cell, float depth
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
         const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
-        depth[n] = is_solid(&step->grid, other) ? __builtin_nanf("")
-                                                : step->grid.fields[SK_FIELD_DEPTH][sk_plain_index(other)];
+        depth[n] = stressed_depth(&step->grid, sk_plain_index(other));
         outside[n] = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, other)] : 1.0f;
     }
     return cut;
@@ -141,10 +140,12 @@ static __global__ void weigh_stress(const sk_step *step, const sk_cuda_constants
         f.bulk[here] = SK_VISCOUS_BULK_SHARE * f.normal[here];
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
-            const int fixed = f.closed[here] >> d & 1;
+            const int closed = f.closed[here] >> d & 1;
+            const float share = mean_share(grid, &f, cell, 1 << d);
+            const int fixed = closed && wall_holds(step, cell, d, share);
             f.fixed[d][here] = (uint8_t)fixed;
             f.velocity[d][here] = fixed ? (moving ? step->solids.velocity[d][solid] : 0.0f) : velocity;
-            f.mass[d][here] = fixed || velocity != velocity ? 0.0f : mean_share(grid, &f, cell, 1 << d);
+            f.mass[d][here] = closed || velocity != velocity ? 0.0f : share;
             all += f.mass[d][here];
         }
         for (int a = 0; a < SELKIE_DIM; a++)

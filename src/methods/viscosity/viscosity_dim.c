@@ -170,10 +170,11 @@ static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plai
     uint8_t *restrict fixed = f->fixed[d] + here;
     float *restrict to = f->velocity[d] + here, *restrict mass = f->mass[d] + here;
     for (int i = 0; i < SK_BLOCK_N; i++) {
-        const int is_fixed = closed[i] >> d & 1;
+        const int is_fixed =
+            closed[i] >> d & 1 && wall_holds(step, (sk_plain_cell){first.slot, first.local + i}, d, share[i]);
         fixed[i] = (uint8_t)is_fixed;
         to[i] = is_fixed ? 0.0f : velocity[i];
-        mass[i] = (is_fixed | (velocity[i] != velocity[i])) ? 0.0f : share[i];
+        mass[i] = (closed[i] >> d & 1 || velocity[i] != velocity[i]) ? 0.0f : share[i];
     }
     for (int i = 0; i < SK_BLOCK_N && given; i++)
         to[i] = fixed[i] ? given[i] : to[i];

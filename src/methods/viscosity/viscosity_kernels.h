@@ -32,6 +32,10 @@ SK_KERNEL float sk_viscous_sub_share(float distance)
  */
 #define SK_VISCOUS_LEAST_SHARE 0.05f
 
+/* Share of a face on a wall, at most a half, from which on the liquid touches the wall: its surface lies less than 3/8
+ * of a cell before it. */
+#define SK_VISCOUS_TOUCH 0.125f
+
 /* Cells; a sub-cell that far from the surface is full or empty. */
 #define SK_VISCOUS_FAR 0.251f
 

@@ -19,6 +19,16 @@ SK_KERNEL int is_solid(const sk_grid *grid, sk_plain_cell cell)
     return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
 }
 
+/* The depth of a cell below the surface, as the stress sees it; NaN in solids. A hole, liquid though its centre lies
+ * above the surface, bears what lies on it: without stress, a thread would slide on such cells. */
+SK_KERNEL float stressed_depth(const sk_grid *grid, size_t cell)
+{
+    const int kind = grid->kinds[cell] & SK_CELL_KIND_MASK;
+    const float depth = grid->fields[SK_FIELD_DEPTH][cell];
+    const int hole = kind == SK_CELL_LIQUID && depth < 0.0f;
+    return kind == SK_CELL_SOLID ? __builtin_nanf("") : hole ? 0.5f : depth;
+}
+
 /* The sub-cells of a cell that hold a particle, one bit each. */
 SK_KERNEL unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
 {
@@ -42,6 +52,14 @@ SK_KERNEL unsigned occupied_sub_cells(const sk_step *step, sk_plain_cell cell)
 SK_KERNEL float density_at(const sk_step *step, sk_plain_cell cell, int d)
 {
     return step->relative_density ? 1.0f / lightness_at(step, cell, d) : 1.0f;
+}
+
+/* Is the velocity of a closed face given? Not on a wall that the liquid beside it does not touch yet: its cell would be
+ * a strut between wall and liquid, on which a thread lay for seconds. Faces inside solids have the walls' velocity. */
+SK_KERNEL int wall_holds(const sk_step *step, sk_plain_cell cell, int d, float share)
+{
+    const sk_grid *grid = &step->grid;
+    return share >= SK_VISCOUS_TOUCH || (is_solid(grid, cell) && is_solid(grid, sk_plain_next(grid, cell, d, -1)));
 }
 
 /* Weight of the shear between axes a and b at the lower edge of a cell on a wall, over viscosity and density. */

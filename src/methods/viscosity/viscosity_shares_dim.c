@@ -21,10 +21,8 @@ typedef struct value_ranges {
 /* `count` cells in a row from `cell` on. */
 static inline void load_cells(const sk_step *step, sk_plain_cell cell, int count, surface_tiles *tiles, int place)
 {
-    const float *depth = step->grid.fields[SK_FIELD_DEPTH] + sk_plain_index(cell);
-    const uint8_t *kind = step->grid.kinds + sk_plain_index(cell);
     for (int i = 0; i < count; i++)
-        tiles->depth[place + i] = (kind[i] & SK_CELL_KIND_MASK) == SK_CELL_SOLID ? __builtin_nanf("") : depth[i];
+        tiles->depth[place + i] = stressed_depth(&step->grid, sk_plain_index(cell) + (size_t)i);
     if (tiles->cut)
         memcpy(tiles->outside + place, step->solids.distance + sk_plain_solid_index(&step->solids, cell),
                (size_t)count * sizeof(float));
