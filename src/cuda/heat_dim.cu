@@ -22,7 +22,7 @@ struct sk_cuda_heat {
     uint8_t *crowded;            /* [capacity] blocks with cells beyond the range */
     int any_crowded;
     double share; /* largest part of a row that belongs to neighbours */
-    int sweeps;   /* of Jacobi's method; the solver has nothing to do then, but for a residual */
+    int sweeps;   /* of the short form; the solver has nothing to do then, but for a residual */
     double start; /* norm of the first residual over that of the right side */
     double mean;  /* K  of all that expands */
 };
@@ -226,7 +226,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
 }
 
 /* The residual of that solution as the right side of the solver, which starts from 0. Short steps leave it nothing to
- * do: Jacobi's method takes its place. */
+ * do: sweeps take its place. */
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     start_heat(const sk_step *step, sk_cuda_heat *heat, sk_cuda_data *data, sk_cuda_solver *solver)
 {
@@ -271,7 +271,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
 
 /* --- The end of the solve --- */
 
-/* A sweep of Jacobi's method from one array to the other. */
+/* A sweep from one array to the other, which holds the values of the sweep before. */
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     sweep(const sk_step *step, const sk_cuda_heat *heat, int number)
 {
@@ -284,6 +284,9 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     float *to = number % 2 ? cells->solution : cells->other;
     if (number >= heat->sweeps)
         return;
+    double length = 1.0;
+    for (int n = 0; n < number; n++)
+        length = heat_next_step(heat->share, n, length);
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const float *face[3];
@@ -293,7 +296,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
         load_tile(slots, from, 0.0f, solution);
         __syncthreads();
         to[here] = heat_sweep_cell(face, solution, heat_tile_index((int)threadIdx.x), cells->diagonal[here],
-                                   cells->right[here]);
+                                   cells->right[here], number ? to[here] : 0.0f, (float)length);
     }
 }
 

@@ -127,8 +127,8 @@ typedef struct sk_heat_solve {
     int is_alike;                 /* one material that never melts */
 } sk_heat_solve;
 
-/* Where a row has a larger part that belongs to neighbours, Jacobi's method takes more time than the solver. */
-#define SK_HEAT_MOST_SHARE 0.2
+/* Where a row has a larger part that belongs to neighbours, sweeps take more time than the solver. */
+#define SK_HEAT_MOST_SHARE 0.35
 
 /* Does an obstacle have a temperature? Writes temperature and heat exchange of all unless `own` is NULL. */
 int sk_heat_warm_obstacles(const sk_step *step, double (*own)[2]);

@@ -163,8 +163,7 @@ static double build_rows(const sk_heat_solve *s, int is_again, int block)
     return largest;
 }
 
-/* A sweep over a block, from one array to the other, which holds the values of the sweep before: those of Jacobi's
- * method, and beyond them by `step` times the way from the values before. */
+/* A sweep over a block, from one array to the other, which holds the values of the sweep before. */
 static void sweep_block(const sk_heat_solve *s, int block, float step, const float *from, float *to)
 {
     const sk_grid *grid = &s->step->grid;
@@ -183,30 +182,16 @@ static void sweep_block(const sk_heat_solve *s, int block, float step, const flo
         const int first = heat_tile_index(row);
         const float *diagonal = cells->diagonal + base + row, *right = cells->right + base + row;
         float *result = to + base + row;
-        for (int i = 0; i < SK_BLOCK_N; i++) {
-            const float next = heat_sweep_cell(face, solution, first + i, diagonal[i], right[i]);
-            result[i] = step == 1.0f ? next : result[i] + step * (next - result[i]);
-        }
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            result[i] = heat_sweep_cell(face, solution, first + i, diagonal[i], right[i], result[i], step);
     }
 }
 
-/* Heat spreads little in a short step: `share` is the part of a cell's row that is not its own. It bounds the
- * eigenvalues of Jacobi's method, which Chebyshev's steps accelerate (Golub and Varga 1961): k sweeps leave 2 s^k of
- * the error, s = share / (1 + sqrt(1 - share^2)). That costs less than a cycle of the multigrid solver. */
-static const double most_share = 0.35;
-
-/* Sweeps from the solution without neighbours, whose error is `share` of it at most. */
-static int count_sweeps(const sk_heat_solve *s, double share)
-{
-    const double rate = share / (1.0 + sqrt(1.0 - share * share));
-    const double left = s->step->scene->heat.tolerance / (2.0 * share);
-    return share > 0.0 && left < 1.0 ? (int)ceil(log(left) / log(rate)) : 0;
-}
-
+/* Sweeps cost less than a cycle of the multigrid solver where heat spreads little. */
 static void sweep_rows(sk_heat_solve *s, const heat_passes *passes, double share)
 {
     const int blocks = s->step->grid.block_count;
-    int sweeps = count_sweeps(s, share);
+    int sweeps = heat_sweeps(share, s->step->scene->heat.tolerance);
     double step = 1.0;
 
     /* Blocks that are kept have a place in one array: the other takes it too, and an even number of sweeps ends there.
@@ -226,7 +211,7 @@ static void sweep_rows(sk_heat_solve *s, const heat_passes *passes, double share
         float *done = s->cells.other;
         s->cells.other = s->cells.solution;
         s->cells.solution = done;
-        step = 1.0 / (1.0 - (n == 0 ? 0.5 : 0.25) * share * share * step);
+        step = heat_next_step(share, n, step);
     }
 }
 
@@ -333,7 +318,7 @@ static int is_beside(const sk_grid *grid, const uint8_t *marks, int block)
 }
 
 /* Where the sweeps of the last pass sufficed, cells that changed their phase matter in their block and those beside it:
- * beyond, `most_share` to the power of a block's cells is left of a change. */
+ * beyond, SK_HEAT_MOST_SHARE to the power of a block's cells is left of a change. */
 static void choose_blocks(const sk_heat_solve *s, const heat_passes *passes)
 {
     const sk_grid *grid = &s->step->grid;
@@ -372,13 +357,13 @@ static selkie_code solve(sk_heat_solve *s, selkie_error *error)
     for (int pass = 0; pass < MOST_PASSES; pass++) {
         int changed = 0;
         passes.is_again = pass > 0;
-        if (passes.is_again && share <= most_share)
+        if (passes.is_again && share <= SK_HEAT_MOST_SHARE)
             choose_blocks(s, &passes);
 #pragma omp parallel for num_threads(s->step->threads) schedule(dynamic, 4) reduction(max : share)
         for (int b = 1; b < blocks; b++)
             if (passes.reached[b] == SOLVED_BLOCK)
                 share = fmax(share, build_rows(s, passes.is_again, b));
-        if (share > most_share) {
+        if (share > SK_HEAT_MOST_SHARE) {
             memset(passes.reached, SOLVED_BLOCK, (size_t)blocks);
             SK_TRY(solve_rows(s, error));
         } else
