@@ -224,24 +224,54 @@ static double face_velocity(const sk_step *step, const sk_frozen_body *body, con
     return sk_frozen_velocity(velocity, turning, arm, d);
 }
 
+/* The velocity of a body at the lower faces of a block across an axis: linear over its cells. */
+typedef struct face_plane {
+    int body;              /* -1 = none yet */
+    double first, more[3]; /* m/s  at the first cell, and from cell to cell */
+} face_plane;
+
+static void find_plane(const sk_step *step, const sk_frozen *frozen, const double velocity[3], const double turning[3],
+                       int body, int block, int d, face_plane *plane)
+{
+    const double h = step->grid.cell_size;
+    const int e = (d + 1) % 3, f = (d + 2) % 3;
+    plane->body = body;
+    plane->first = face_velocity(step, &frozen->bodies[body], velocity, turning, (sk_plain_cell){block, 0}, d);
+    plane->more[d] = 0.0;
+    plane->more[e] = -h * turning[f];
+    plane->more[f] = h * turning[e];
+}
+
+static double plane_at(const face_plane *plane, int c)
+{
+    double sum = plane->first;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum += plane->more[d] * sk_plain_along(c, d);
+    return sum;
+}
+
 /* Gives the closed parts of the faces of a block the velocities of the bodies: adds `sign` times `solved`. */
 static void add_velocities(const sk_step *step, const sk_frozen *frozen, int block, int begins)
 {
     const sk_solids *solids = &step->solids;
     const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
-    for (int d = 0; d < SELKIE_DIM; d++)
+    for (int d = 0; d < SELKIE_DIM && frozen->shared[block]; d++) {
+        face_plane plane = {.body = -1};
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const float share = frozen->share[d][base + (size_t)c];
             if (!(share > 0.0f))
                 continue;
-            const sk_plain_cell cell = {block, c};
             const float closed = 1.0f - solids->fraction[d][slot + (size_t)c];
-            const sk_frozen_body *body = &frozen->bodies[frozen->owner[d][base + (size_t)c]];
-            const float own = (float)face_velocity(step, body, body->solved, body->solved_turning, cell, d);
+            const int owner = frozen->owner[d][base + (size_t)c];
+            const sk_frozen_body *body = &frozen->bodies[owner];
+            if (plane.body != owner)
+                find_plane(step, frozen, body->solved, body->solved_turning, owner, block, d, &plane);
+            const float own = (float)plane_at(&plane, c);
             float *velocity = &solids->velocity[d][slot + (size_t)c];
             *velocity =
                 begins ? ((closed - share) * *velocity + share * own) / closed : *velocity + share * own / closed;
         }
+    }
 }
 
 /* Flux out of a cell for each mode of a body; arms in cells. */
@@ -338,7 +368,7 @@ static size_t entries_of_block(const sk_step *step, const sk_frozen *frozen, int
 {
     uint8_t marks[SK_BLOCK_CELLS];
     size_t count = 0;
-    if (!mark_shared(step, frozen, block, marks))
+    if ((size_t)step->solids.block_slot[block] < step->solids.static_count || !mark_shared(step, frozen, block, marks))
         return 0;
     SK_PLAIN_EACH_CELL(cell, block)
     {
@@ -447,20 +477,27 @@ static void add_impulses(const sk_step *step, sk_frozen *frozen, double (*change
 static void set_faces(const sk_step *step, const sk_frozen *frozen, int block)
 {
     const sk_grid *grid = &step->grid;
-    for (int n = 0; n < SELKIE_DIM * SK_BLOCK_CELLS; n++) {
-        const int d = n / SK_BLOCK_CELLS, c = n % SK_BLOCK_CELLS;
-        const sk_plain_cell cell = {block, c};
-        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-        float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here];
-        if (!(frozen->share[d][here] > 0.0f) || open_fraction_at(step, cell, d) > 0.0f || *velocity != *velocity)
-            continue;
-        const sk_frozen_body *body = &frozen->bodies[frozen->owner[d][here]];
-        const double now = face_velocity(step, body, body->solved, body->solved_turning, cell, d);
-        const double end = face_velocity(step, body, body->final, body->final_turning, cell, d);
-        *velocity = (float)now;
-        grid->fields[step->end_velocity + d][here] = (float)end;
-        grid->fields[SK_FIELD_CHANGE_X + d][here] =
-            (float)(end - face_velocity(step, body, body->velocity, body->turning, cell, d));
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    for (int d = 0; d < SELKIE_DIM && frozen->shared[block]; d++) {
+        face_plane now = {.body = -1}, end = {.body = -1}, before = {.body = -1};
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t here = base + (size_t)c;
+            float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here];
+            if (!(frozen->share[d][here] > 0.0f) || *velocity != *velocity ||
+                open_fraction_at(step, (sk_plain_cell){block, c}, d) > 0.0f)
+                continue;
+            const int owner = frozen->owner[d][here];
+            const sk_frozen_body *body = &frozen->bodies[owner];
+            if (now.body != owner) {
+                find_plane(step, frozen, body->solved, body->solved_turning, owner, block, d, &now);
+                find_plane(step, frozen, body->final, body->final_turning, owner, block, d, &end);
+                find_plane(step, frozen, body->velocity, body->turning, owner, block, d, &before);
+            }
+            const double last = plane_at(&end, c);
+            *velocity = (float)plane_at(&now, c);
+            grid->fields[step->end_velocity + d][here] = (float)last;
+            grid->fields[SK_FIELD_CHANGE_X + d][here] = (float)(last - plane_at(&before, c));
+        }
     }
 }
 
