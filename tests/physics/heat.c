@@ -419,6 +419,35 @@ static void ice_melts_and_freezes(void **state)
     selkie_world_destroy(world);
 }
 
+/* A block of ice is thrown into a moving pool: the solve must not stop, and nothing adds energy. The bound is that of
+ * the check of energies (tests/checks). */
+static void ice_falls(void **state)
+{
+    (void)state;
+    heat_scene s;
+    ice(&s, 1.0 / 32);
+    s.t.scene.time.step = 0.005;
+    s.material.conductivity = 600.0;
+    s.material.solid_conductivity = 2200.0;
+    selkie_liquid_def *block = add_liquid(&s.t, box_shape(0.3, 0.5, 0, 0.6, 0.8, 0));
+    block->temperature = 250.0;
+    block->velocity[1] = -2.0;
+    selkie_liquid_def *pool = add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.5, 0));
+    pool->temperature = 350.0;
+    pool->velocity[0] = 0.5;
+    selkie_world *world = make_world(&s.t);
+    const selkie_statistics *now = selkie_world_statistics(world);
+    const double start = now->kinetic_energy + now->potential_energy;
+    double most = start;
+    while (selkie_world_time(world) < 1.5) {
+        step_world(world);
+        now = selkie_world_statistics(world);
+        most = fmax(most, now->kinetic_energy + now->potential_energy);
+    }
+    at_most("ice thrown into water", "growth of the energy", most / start - 1.0, 0.001);
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[24];
@@ -433,6 +462,7 @@ int main(void)
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_floats);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(warm_rises);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_spins);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_falls);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_melts_and_freezes);
     return _cmocka_run_group_tests("heat", tests, count, NULL, NULL);
 }

@@ -363,13 +363,24 @@ static int mark_shared(const sk_step *step, const sk_frozen *frozen, int block, 
     return any;
 }
 
-/* Writes the entries of a block, or counts them if there is no room. */
-static size_t entries_of_block(const sk_step *step, const sk_frozen *frozen, int block, sk_poisson_mode_entry *entries)
+/* Cells of a block with a share of a body in a face. */
+static size_t count_shared(const sk_step *step, const sk_frozen *frozen, int block)
 {
     uint8_t marks[SK_BLOCK_CELLS];
     size_t count = 0;
     if ((size_t)step->solids.block_slot[block] < step->solids.static_count || !mark_shared(step, frozen, block, marks))
         return 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        count += marks[c];
+    return count;
+}
+
+/* Writes the entries of a block. Returns their number. */
+static size_t entries_of_block(const sk_step *step, const sk_frozen *frozen, int block, sk_poisson_mode_entry *entries)
+{
+    uint8_t marks[SK_BLOCK_CELLS];
+    size_t count = 0;
+    mark_shared(step, frozen, block, marks);
     SK_PLAIN_EACH_CELL(cell, block)
     {
         int bodies[2 * SELKIE_DIM + 1];
@@ -377,8 +388,6 @@ static size_t entries_of_block(const sk_step *step, const sk_frozen *frozen, int
             continue;
         const int found = bodies_around(step, frozen, cell, bodies);
         for (int n = 0; n < found; n++, count++) {
-            if (!entries)
-                continue;
             entries[count].cell = (int64_t)sk_plain_index(cell);
             entries[count].body = bodies[n];
             find_flux(step, frozen, cell, bodies[n], entries[count].flux);
@@ -387,24 +396,30 @@ static size_t entries_of_block(const sk_step *step, const sk_frozen *frozen, int
     return count;
 }
 
+/* Each block writes its entries where there is room for the most; then the lists close up. */
 static selkie_code list_entries(sk_step *step, sk_frozen *frozen, selkie_error *error)
 {
     const int blocks = step->grid.block_count;
-    size_t *first, count = 0;
-    SK_TRY(sk_step_scratch(step, (size_t)blocks * sizeof *first, "frozen bodies", (void **)&first, error));
+    const size_t most = frozen->body_count < 2 * SELKIE_DIM ? (size_t)frozen->body_count : 2 * SELKIE_DIM;
+    size_t *first, *found, room = 0, count = 0;
+    SK_TRY(sk_step_scratch(step, 2 * ((size_t)blocks + 1) * sizeof *first, "frozen bodies", (void **)&first, error));
+    found = first + blocks + 1;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < blocks; b++)
-        first[b] = entries_of_block(step, frozen, b, NULL);
+        found[b] = most * count_shared(step, frozen, b);
     for (int b = 1; b < blocks; b++) {
-        const size_t here = first[b];
-        first[b] = count;
-        count += here;
+        first[b] = room;
+        room += found[b];
     }
-    SK_TRY(sk_reserve(step->memory, (void **)&frozen->entries, &frozen->entry_capacity, count + 1,
+    SK_TRY(sk_reserve(step->memory, (void **)&frozen->entries, &frozen->entry_capacity, room + 1,
                       sizeof *frozen->entries, "frozen bodies", error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < blocks; b++)
-        entries_of_block(step, frozen, b, frozen->entries + first[b]);
+        found[b] = found[b] ? entries_of_block(step, frozen, b, frozen->entries + first[b]) : 0;
+    for (int b = 1; b < blocks; b++) {
+        memmove(frozen->entries + count, frozen->entries + first[b], found[b] * sizeof *frozen->entries);
+        count += found[b];
+    }
     frozen->modes =
         (sk_poisson_modes){.body_count = frozen->body_count,
                            .rank = RANK,
