@@ -18,6 +18,14 @@ SK_KERNEL float sk_mean_of_known(const float *values, int count)
     return known > 0.0f ? sum / known : __builtin_nanf("");
 }
 
+/* The slope of a distance along an axis, from the differences to both sides (van Leer). Along smooth surfaces it is
+ * their mean. Beside an edge one of them is that of the other side of the edge: their mean would tilt the normal, and
+ * liquid that passes a plate's end along it would be turned into the plate. */
+SK_KERNEL float sk_distance_slope(float before, float after)
+{
+    return before * after > 0.0f ? before * (2.0f * after / (before + after)) : 0.0f;
+}
+
 /* Outward normal of the nearest solid at the lower face of a cell across axis d. It comes from the distances (cells)
  * at the cell's own centre and at the centre below it along d. `own` and `below` hold the distance at the centre and
  * at the centres before and after it along each axis. The normal is zero if the distances have no gradient. */
@@ -28,7 +36,9 @@ SK_KERNEL void sk_normal_at_face(int d, const float own[1 + 2 * SELKIE_DIM], con
     normal[2] = 0.0f;
     for (int e = 0; e < SELKIE_DIM; e++) {
         const int before = 1 + 2 * e, after = 2 + 2 * e;
-        normal[e] = e == d ? own[0] - below[0] : 0.25f * ((own[after] - own[before]) + (below[after] - below[before]));
+        normal[e] = e == d ? own[0] - below[0]
+                           : sk_distance_slope(0.5f * ((own[0] - own[before]) + (below[0] - below[before])),
+                                               0.5f * ((own[after] - own[0]) + (below[after] - below[0])));
         length2 += normal[e] * normal[e];
     }
     const float scale = length2 > 1e-12f && length2 < 1e12f ? 1.0f / __builtin_sqrtf(length2) : 0.0f;

@@ -158,7 +158,7 @@ static void jets(void **state)
     /* At short steps the ends of the plate must not brake the film that passes them: see decision 20. */
     jet_on_plate("jet, FLIP, idp, CFL 0.5", &cases[0], 0, 0.5, 0.02);
     jet_on_plate("jet, FLIP, idp, CFL 0.25", &cases[0], 0, 0.25, 0.02);
-    jet_on_plate("jet, APIC, idp", &cases[1], 0, 0.0, 0.05);
+    jet_on_plate("jet, APIC, idp", &cases[1], 0, 0.0, 0.02);
     jet_on_plate("jet, unilateral", &cases[3], 0, 0.0, 0.05);
 }
 

@@ -57,12 +57,11 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
     float length2 = 0.0f;
     normal[2] = 0.0f;
     for (int e = 0; e < SELKIE_DIM; e++) {
-        const float *distance = view->distance + node;
-        if (e == d)
-            normal[e] = distance[0] - distance[-node_step[d]];
-        else
-            normal[e] = 0.25f * ((distance[node_step[e]] - distance[-node_step[e]]) +
-                                 (distance[node_step[e] - node_step[d]] - distance[-node_step[e] - node_step[d]]));
+        const float *own = view->distance + node, *below = own - node_step[d];
+        const int up = node_step[e];
+        normal[e] = e == d ? own[0] - below[0]
+                           : sk_distance_slope(0.5f * ((own[0] - own[-up]) + (below[0] - below[-up])),
+                                               0.5f * ((own[up] - own[0]) + (below[up] - below[0])));
         length2 += normal[e] * normal[e];
     }
     float scale = length2 > 1e-12f && length2 < 1e12f ? 1.0f / sqrtf(length2) : 0.0f;
