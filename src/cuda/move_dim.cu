@@ -414,6 +414,7 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     const sk_cuda *cuda = step->cuda;
     for (int d = 0; d < 3; d++)
         constants->gain[d] = flip_gravity_gain(step, d);
+    constants->force_count = 0;
     if (sk_force_fields_most(step->scene)) { /* sk_cuda_check has refused scenes with more than fit */
         constants->force_count = sk_force_fields_in(step->scene, sk_step_force_window(step), constants->forces);
         sk_force_fields_scale(constants->forces, constants->force_count, 1.0 / (1.0 + step->reflection));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "cuda/cuda.h"
 #include "defs/relative.h"
 #include "defs/soft.h"
 #include "geom/shape.h"
@@ -261,6 +262,7 @@ selkie_code selkie_world_snapshot(const selkie_world *world, selkie_snapshot **o
 {
     sk_state_header header;
     *out = NULL;
+    SK_TRY(sk_world_fetch(world, 0, error));
     selkie_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "snapshot: no memory");
@@ -396,6 +398,8 @@ static selkie_code edit_scene(selkie_world *world, const selkie_change_def *chan
     selkie_code code = sk_scene_edit(trial, change, world->step.time, error);
     if (code == SELKIE_OK)
         code = selkie_scene_check(trial, error);
+    if (code == SELKIE_OK && world->step.cuda && is_small(world, change))
+        code = sk_cuda_check(trial, error); /* a world that is built anew checks it itself */
     if (code != SELKIE_OK || is_small(world, change)) {
         selkie_scene_free(trial);
         return code != SELKIE_OK ? code : edit_in_place(world, change, error);
@@ -451,11 +455,14 @@ static selkie_code change_liquid(selkie_world *world, const selkie_change_def *c
                        "changes: discretization \"rest_shape\" keeps the points of the start: use \"mpm\"");
     selkie_change_def relative;
     sk_pool *pool;
+    SK_TRY(sk_world_fetch(world, 0, error));
     SK_TRY(copy_relative(world, change, &relative, &pool, error));
     const int before = sk_threads_begin(world->options.threads);
     selkie_code code = change->kind == SELKIE_CHANGE_LIQUID
                            ? sk_world_add_liquid(world, &relative.liquid, &report->added, error)
                            : sk_world_clear_liquid(world, &relative.shape, &report->removed, error);
+    if (world->step.cuda)
+        sk_cuda_particles_changed(&world->step);
     sk_threads_end(before);
     sk_pool_destroy(pool);
     return code;
