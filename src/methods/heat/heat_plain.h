@@ -193,7 +193,7 @@ SK_KERNEL void heat_add_from(const sk_heat *heat, const sk_step *step, const sk_
         for (int d = 0; d < SELKIE_DIM; d++) {
             const int along = -offset[d] - low[d];
             reached &= along == 0 || along == 1;
-            own |= along << d;
+            own |= (along & 1) << d;
         }
         if (!reached)
             continue;
