@@ -72,7 +72,8 @@ typedef struct sk_step_limits {
     double speed;  /* m/s  the fastest thing that moves */
     double extra;  /* m/s  added to it */
     double waves;  /* m/s  that the step resolves beside these: the larger of the two counts */
-    double step;   /* s    longest step that resolves what the method moves, not below a quarter of a frame; 0 = any */
+    double step; /* s    longest step that resolves what the method moves, not below a quarter of the longest allowed; 0
+                    = any */
 } sk_step_limits;
 
 typedef struct sk_method {

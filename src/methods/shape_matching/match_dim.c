@@ -287,7 +287,8 @@ static void find_goal(sk_step *step, sk_soft_region *region, const sk_shape_sums
     /* Strength by frequency: independent of the step as long as it resolves the frequency (at most 60 degrees). */
     const double angle = fmin(def->stiffness * step->dt, SK_SOFT_ANGLE);
     const double alpha = 4.0 * sin(0.5 * angle) * sin(0.5 * angle);
-    goal->pull = alpha / step->dt;
+    /* A deviation that a long step left is no speed of a short one: the next long step would carry it on by that. */
+    goal->pull = alpha / fmax(step->dt, step->last_dt);
     goal->damping = 1.0 - exp(-2.0 * def->damping * angle);
 }
 

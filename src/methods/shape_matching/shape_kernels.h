@@ -115,7 +115,7 @@ typedef struct sk_shape_goal {
     double centre[3];   /* m    of mass, relative to the same point as y */
     double velocity[3]; /* m/s  of the centre */
     double turn[3];     /* rad/s */
-    double pull;        /* 1/s  alpha / dt */
+    double pull;        /* 1/s  alpha / the longer of this step and the last */
     double damping;     /* part of the deformation's velocity that a step removes */
 } sk_shape_goal;
 

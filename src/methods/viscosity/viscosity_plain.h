@@ -55,11 +55,14 @@ SK_KERNEL float density_at(const sk_step *step, sk_plain_cell cell, int d)
 }
 
 /* Is the velocity of a closed face given? Not on a wall that the liquid beside it does not touch yet: its cell would be
- * a strut between wall and liquid, on which a thread lay for seconds. Faces inside solids have the walls' velocity. */
+ * a strut between wall and liquid, on which a thread lay for seconds. Faces inside solids have the walls' velocity.
+ * Cells that an obstacle covers in part have little liquid although it touches, and nothing else holds it there: with
+ * obstacles every closed face is given. */
 SK_KERNEL int wall_holds(const sk_step *step, sk_plain_cell cell, int d, float share)
 {
     const sk_grid *grid = &step->grid;
-    return share >= SK_VISCOUS_TOUCH || (is_solid(grid, cell) && is_solid(grid, sk_plain_next(grid, cell, d, -1)));
+    return step->solids.obstacle_count || share >= SK_VISCOUS_TOUCH ||
+           (is_solid(grid, cell) && is_solid(grid, sk_plain_next(grid, cell, d, -1)));
 }
 
 /* Weight of the shear between axes a and b at the lower edge of a cell on a wall, over viscosity and density. */
