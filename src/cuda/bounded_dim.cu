@@ -33,7 +33,7 @@ SK_DEVICE float gap_at(const sk_cuda_solver *solver, int depth, size_t at)
 
 SK_DEVICE int has_no_problem(const sk_cuda_solver *solver, const sk_cuda_bounded *bounded, int depth)
 {
-    return bounded->part.done || depth > solver->bottom;
+    return bounded->part.state.done || depth > solver->state.bottom;
 }
 
 /* --- Start --- */
@@ -48,8 +48,8 @@ static __global__ void begin_steps(const sk_cuda_solver *solver, sk_cuda_bounded
     if (blockIdx.x > 0 || threadIdx.x > 0)
         return;
     part->block_count = solver->block_count;
-    part->bottom = solver->bottom;
-    part->twice = solver->twice;
+    part->state.bottom = solver->state.bottom;
+    part->state.twice = solver->state.twice;
     part->surface_cells = solver->surface_cells;
     for (int depth = 0; depth < solver->level_count; depth++)
         for (int colour = 0; colour < 2; colour++)
@@ -58,7 +58,7 @@ static __global__ void begin_steps(const sk_cuda_solver *solver, sk_cuda_bounded
     part->tolerance = solver->tolerance;
     part->max_iterations = solver->max_iterations;
     part->iteration = 0;
-    part->done = solver->done;
+    part->state.done = solver->state.done;
     part->converged = solver->converged || solver->idle;
     part->broken = solver->broken;
     part->residual = solver->idle ? 0.0 : solver->residual;
@@ -90,10 +90,10 @@ SK_DEVICE void decide_step(const sk_cuda_solver *solver, sk_cuda_bounded *bounde
     bounded->held = 0;
     bounded->paired |= exact || rounding > 0.1 * part->tolerance;
     if (!(residual < INFINITY))
-        part->broken = part->done = 1;
+        part->broken = part->state.done = 1;
     if (exact && ends) {
         part->converged = residual <= part->tolerance;
-        part->done = 1;
+        part->state.done = 1;
     }
 }
 
@@ -105,7 +105,7 @@ SK_DEVICE float residual_of_cell(const float *high, const float *low, const row 
         const double here = (double)h;
         double sum = (double)f - (double)apply(low, r, at) - (double)r->excess * here;
         for (int axis = 0; axis < SELKIE_DIM; axis++) {
-            const int stride = sk_tile_stride(axis);
+            const int stride = tile_stride(axis);
             sum -= (double)r->lower[axis] * (here - (double)high[at - stride]);
             sum -= (double)r->upper[axis] * (here - (double)high[at + stride]);
         }
@@ -113,7 +113,7 @@ SK_DEVICE float residual_of_cell(const float *high, const float *low, const row 
     }
     float sum = 0.0f;
     for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
+        const int stride = tile_stride(axis);
         sum += r->lower[axis] * ((h - high[at - stride]) + (l - low[at - stride]));
         sum += r->upper[axis] * ((h - high[at + stride]) + (l - low[at + stride]));
     }
@@ -168,7 +168,7 @@ SK_DEVICE judged_cells judge_pair(const pair *own, const float *high, const floa
 static __global__ void __launch_bounds__(PAIRS)
     judge(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int depth, int again)
 {
-    __shared__ float high[SK_TILE_CELLS], low[SK_TILE_CELLS];
+    __shared__ float high[TILE_CELLS], low[TILE_CELLS];
     SK_CUDA_WAIT();
     sk_cuda_solver *part = &bounded->part;
     if (has_no_problem(solver, bounded, depth) || (again && !bounded->check))
@@ -216,7 +216,7 @@ static __global__ void __launch_bounds__(PAIRS)
 static __global__ void __launch_bounds__(PAIRS)
     measure_length(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int depth)
 {
-    __shared__ float z[SK_TILE_CELLS];
+    __shared__ float z[TILE_CELLS];
     SK_CUDA_WAIT();
     sk_cuda_solver *part = &bounded->part;
     if (has_no_problem(solver, bounded, depth))
@@ -297,7 +297,7 @@ enum { FIRST_VISIT = 1, ADVANCE = 2 };
 static __global__ void __launch_bounds__(PAIRS)
     correct(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int depth, int colour, int flags)
 {
-    __shared__ float z[SK_TILE_CELLS];
+    __shared__ float z[TILE_CELLS];
     SK_CUDA_WAIT();
     if (has_no_problem(solver, bounded, depth))
         return;
@@ -342,7 +342,7 @@ static __global__ void __launch_bounds__(PAIRS) lower_all(sk_cuda_solver *solver
 {
     SK_CUDA_WAIT();
     sk_cuda_solver *part = &bounded->part;
-    if (part->done || !bounded->balanced)
+    if (part->state.done || !bounded->balanced)
         return;
     const int blocks = blocks_of(solver, 0);
     for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
@@ -378,7 +378,7 @@ static __global__ void __launch_bounds__(PAIRS) lower_all(sk_cuda_solver *solver
 static __global__ void count_step(sk_cuda_bounded *bounded)
 {
     SK_CUDA_WAIT();
-    if (!bounded->part.done)
+    if (!bounded->part.state.done)
         bounded->part.iteration++;
 }
 
@@ -405,7 +405,7 @@ static __global__ void __launch_bounds__(CELLS)
     float *to = high_of(solver, depth);
     const int c = (int)threadIdx.x, at[3] = {c % N, c / N % N, c / N / N};
     for (int n = (int)blockIdx.x; n < blocks_of(solver, depth); n += (int)gridDim.x) {
-        const int block = block_of_level(solver, depth, n), parent = parent_of(level, block, c);
+        const int block = block_of_level(solver, depth, n), parent = level->parent[block] + parent_offset(c);
         const float own = from[parent];
         float value = own;
         for (int axis = 0; axis < SELKIE_DIM; axis++) {
@@ -423,7 +423,7 @@ static __global__ void __launch_bounds__(CELLS)
 static __global__ void __launch_bounds__(PAIRS)
     smooth_problem(const sk_cuda_solver *solver, const sk_cuda_bounded *bounded, int depth, int colour)
 {
-    __shared__ float x[SK_TILE_CELLS];
+    __shared__ float x[TILE_CELLS];
     SK_CUDA_WAIT();
     if (has_no_problem(solver, bounded, depth + 1))
         return;
@@ -478,7 +478,7 @@ static __global__ void __launch_bounds__(CELLS)
         const sk_cuda_solver *part = &bounded->part;
         data->results.bounded.iterations = part->iteration;
         data->results.bounded.converged = part->converged;
-        data->results.bounded.done = part->done;
+        data->results.bounded.done = part->state.done;
         data->results.bounded.broken = part->broken;
         data->results.bounded.unknowns = solver->unknowns[0];
         data->results.bounded.residual = part->residual;

@@ -67,6 +67,24 @@ typedef struct sk_cuda_level {
     float *x, *b;            /* [capacity][cells] */
 } sk_cuda_level;
 
+/* What launches of an iteration ask for at their start. A record of 16 bytes is one load: each load takes as long as
+ * the four half sweeps of a block. */
+typedef struct alignas(16) sk_cuda_solve_state {
+    int done;
+    int check;  /* the residual is to be computed afresh */
+    int twice;  /* bit for each level that is visited twice in a cycle */
+    int bottom; /* the level that is solved exactly */
+} sk_cuda_solve_state;
+typedef struct alignas(16) sk_cuda_solve_turn {
+    double beta;   /* share of the last direction in the next one */
+    double mean_z; /* of a cycle's result in a closed component, else 0 */
+} sk_cuda_solve_turn;
+typedef struct alignas(16) sk_cuda_solve_length {
+    double alpha;
+    int skip; /* no step follows */
+    int flip; /* the copy of p that is valid */
+} sk_cuda_solve_length;
+
 typedef struct sk_cuda_solver {
     int level_count; /* with memory */
     sk_cuda_level level[SK_CUDA_LEVELS];
@@ -84,17 +102,18 @@ typedef struct sk_cuda_solver {
     int block_count;              /* of the grid, with block 0 */
     int count[SK_CUDA_LEVELS][2]; /* blocks by colour */
     int unknowns[SK_CUDA_LEVELS], numbers[SK_CUDA_LEVELS];
-    int bottom; /* the level that is solved exactly */
-    int twice;  /* bit for each level that is visited twice in a cycle */
     int bottom_unknowns;
     int32_t bottom_cell[SK_CUDA_BOTTOM];
     float bottom_inverse[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
     int surface_cells; /* unknowns with an excess; without any the liquid is one closed component */
     float scale;
-    double mean, mean_z; /* of the right side and of a cycle's result in a closed component, else 0 */
-    double norm_b, rz, rz_before, beta, alpha, residual, computed, drifted;
-    int iteration, done, skip, careful, check, converged, flip, broken;
+    double mean; /* of the right side in a closed component, else 0 */
+    double norm_b, rz, rz_before, residual, computed, drifted;
+    int iteration, careful, converged, broken;
     unsigned ticket;
+    sk_cuda_solve_state state;
+    sk_cuda_solve_turn turn;
+    sk_cuda_solve_length length;
 } sk_cuda_solver;
 
 /* A solve under bounds. The unknowns of coarse levels are in `x`, their right sides in `b` of the levels of the solver
@@ -311,7 +330,7 @@ enum {
 };
 enum { SK_CUDA_REMEMBERED = 3 };
 
-enum { SK_CUDA_GRAPHS = 48, SK_CUDA_KERNELS = 192 };
+enum { SK_CUDA_GRAPHS = 64, SK_CUDA_KERNELS = 192 };
 
 #ifdef SK_CUDA_EMULATED
 typedef int sk_cuda_graph, sk_cuda_condition;
@@ -479,6 +498,8 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
     ((void)(cuda), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #define SK_LAUNCH_AFTER SK_LAUNCH
+#define SK_LAUNCH_LARGE(cuda, kernel, blocks, threads, bytes, ...) SK_LAUNCH(cuda, kernel, blocks, threads, __VA_ARGS__)
+#define SK_CUDA_LARGE_SHARED(type, name, count) static type name[count]
 #define SK_LAUNCH_SIMPLE(cuda, kernel, blocks, threads, ...)                                                           \
     ((void)(cuda), sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #else
@@ -494,8 +515,8 @@ static inline int sk_cuda_times_kernels(const sk_cuda *cuda)
 }
 
 template <typename... Parameters, typename... Arguments>
-static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps, void (*kernel)(Parameters...),
-                                  int blocks, int threads, Arguments... arguments)
+static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps, size_t bytes,
+                                  void (*kernel)(Parameters...), int blocks, int threads, Arguments... arguments)
 {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute overlap = {};
@@ -504,6 +525,9 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps,
     config.gridDim.x = (unsigned)blocks;
     config.blockDim.x = (unsigned)threads;
     config.stream = cuda->stream;
+    config.dynamicSmemBytes = bytes;
+    if (bytes)
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     config.attrs = &overlap;
     config.numAttrs = sk_cuda_times_kernels(cuda) || !overlaps ? 0 : 1;
     if (sk_cuda_times_kernels(cuda))
@@ -513,9 +537,13 @@ static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, int overlaps,
         sk_cuda_profile_end(cuda, name);
 }
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
-    sk_cuda_launch(cuda, #kernel, 1, kernel, blocks, threads, __VA_ARGS__)
+    sk_cuda_launch(cuda, #kernel, 1, 0, kernel, blocks, threads, __VA_ARGS__)
 #define SK_LAUNCH_AFTER(cuda, kernel, blocks, threads, ...)                                                            \
-    sk_cuda_launch(cuda, #kernel, 0, kernel, blocks, threads, __VA_ARGS__)
+    sk_cuda_launch(cuda, #kernel, 0, 0, kernel, blocks, threads, __VA_ARGS__)
+/* With so many bytes of shared memory beyond what the kernel declares: its SK_CUDA_LARGE_SHARED. */
+#define SK_LAUNCH_LARGE(cuda, kernel, blocks, threads, bytes, ...)                                                     \
+    sk_cuda_launch(cuda, #kernel, 1, bytes, kernel, blocks, threads, __VA_ARGS__)
+#define SK_CUDA_LARGE_SHARED(type, name, count) extern __shared__ type name[]
 #define SK_LAUNCH_SIMPLE SK_LAUNCH
 #endif
 

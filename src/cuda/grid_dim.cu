@@ -198,7 +198,7 @@ SK_DEVICE void report_pressure(const sk_step *step, const sk_cuda_solver *solver
     data->results.pressure.converged = solver->converged;
     data->results.pressure.broken = solver->broken;
     data->results.pressure.unknowns = solver->unknowns[0];
-    data->results.pressure.twice = solver->twice;
+    data->results.pressure.twice = solver->state.twice;
     data->results.pressure.residual = solver->residual / unit;
 }
 

@@ -306,7 +306,7 @@ SK_DEVICE void report_heat(const sk_cuda_heat *heat, const sk_cuda_solver *solve
     data->results.heat.converged = solver->idle || solver->converged;
     data->results.heat.broken = solver->broken;
     data->results.heat.unknowns = solver->unknowns[0];
-    data->results.heat.twice = solver->twice;
+    data->results.heat.twice = solver->state.twice;
     data->results.heat.residual = solver->residual * heat->start;
 }
 

@@ -290,7 +290,7 @@ SK_DEVICE void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
     data->results.density.broken = solver->broken;
     data->results.density.unknowns = solver->unknowns[0];
     data->results.density.residual = solver->residual;
-    data->results.density.twice = solver->twice;
+    data->results.density.twice = solver->state.twice;
 }
 
 static __global__ void find_displacements(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data,

@@ -18,19 +18,35 @@ enum {
 
 /* --- Cells of a block --- */
 
+/* A tile has a block and a layer around it. Its rows are longer than that, so that the cells of one colour that a warp
+ * visits lie in different banks of shared memory. */
+enum {
+    TILE_SIDE = N + 2,
+    TILE_ROW = SELKIE_DIM == 3 ? 12 : 24,
+    TILE_CELLS = TILE_ROW * TILE_SIDE * (SELKIE_DIM == 3 ? TILE_SIDE : 1)
+};
+SK_DEVICE int tile_stride(int axis)
+{
+    return axis == 0 ? 1 : axis == 1 ? TILE_ROW : TILE_ROW * TILE_SIDE;
+}
+SK_DEVICE int tile_index(int i, int j, int k)
+{
+    return i + 1 + TILE_ROW * (j + 1) + (SELKIE_DIM == 3 ? TILE_ROW * TILE_SIDE * (k + 1) : 0);
+}
+
 /* Cell n of the layer beside a block on a side: its index in the neighbour, and in a tile. */
 SK_DEVICE void halo_cell(int side, int n, int *there, int *tile)
 {
     const int a = n % N, b = n / N, upper = side & 1, near = upper ? 0 : N - 1, far = upper ? N : -1;
     if (side / 2 == 0) {
         *there = cell_index(near, a, b);
-        *tile = sk_tile_index(far, a, b);
+        *tile = tile_index(far, a, b);
     } else if (side / 2 == 1) {
         *there = cell_index(a, near, b);
-        *tile = sk_tile_index(a, far, b);
+        *tile = tile_index(a, far, b);
     } else {
         *there = cell_index(a, b, near);
-        *tile = sk_tile_index(a, b, far);
+        *tile = tile_index(a, b, far);
     }
 }
 
@@ -46,6 +62,7 @@ typedef struct pair {
     int i, j, k, at, tile; /* of the first cell */
     row r[2];
     int parent;                                      /* index of the pair's coarse cell */
+    int first_parent;                                /* that of the block's first cell */
     int edge_tile[EDGES], edge[EDGES], above[EDGES]; /* place in the tile, index of the cell, of its coarse cell */
 } pair;
 
@@ -56,7 +73,7 @@ SK_DEVICE void locate_pair(int t, pair *own)
     own->j = t / (N / 2) % N;
     own->k = t / (N / 2) / N;
     own->at = cell_index(own->i, own->j, own->k);
-    own->tile = sk_tile_index(own->i, own->j, own->k);
+    own->tile = tile_index(own->i, own->j, own->k);
 }
 
 SK_DEVICE float2 load_two(const float *from)
@@ -71,9 +88,10 @@ SK_DEVICE void store_two(float *to, float first, float second)
     *(float2 *)(void *)to = both;
 }
 
-SK_DEVICE int parent_of(const sk_cuda_level *fine, int block, int at)
+/* Cells from the coarse cell of a block's first cell to that of another one. */
+SK_DEVICE int parent_offset(int at)
 {
-    return fine->parent[block] + cell_index(at % N / 2, at / N % N / 2, at / N / N / 2);
+    return cell_index(at % N / 2, at / N % N / 2, at / N / N / 2);
 }
 
 /* The halo of a block: where the thread loads it from. With PROLONG_HALO, also the coarse cells above; -1 = none. */
@@ -90,7 +108,7 @@ SK_DEVICE void locate_halo(const sk_cuda_level *level, int block, int t, int fla
         own->edge[e] = other * CELLS + there;
         own->above[e] = -1;
         if (flags & PROLONG_HALO && other && level->inverse[own->edge[e]] > 0.0f)
-            own->above[e] = parent_of(level, other, there);
+            own->above[e] = level->parent[other] + parent_offset(there);
     }
 }
 
@@ -124,8 +142,10 @@ SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags
         own->r[0].excess = excess.x;
         own->r[1].excess = excess.y;
     }
-    if (flags & (RESTRICT | PROLONG))
-        own->parent = parent_of(level, block, own->at);
+    if (flags & (RESTRICT | PROLONG)) {
+        own->first_parent = level->parent[block];
+        own->parent = own->first_parent + parent_offset(own->at);
+    }
     locate_halo(level, block, t, flags, own);
 }
 
@@ -135,14 +155,15 @@ SK_DEVICE void wrap_halo(int block, const pair *own, float *x)
     for (int e = 0; e < EDGES; e++)
         if (own->edge_tile[e] >= 0 && own->edge[e] / CELLS == block) {
             const int c = own->edge[e] % CELLS;
-            x[own->edge_tile[e]] = x[sk_tile_index(c % N, c / N % N, c / N / N)];
+            x[own->edge_tile[e]] = x[tile_index(c % N, c / N % N, c / N / N)];
         }
     __syncthreads();
 }
 
 SK_DEVICE void load_right_side(const sk_cuda_level *level, int block, pair *own)
 {
-    const float2 b = load_two(level->b + (size_t)block * CELLS + own->at);
+    float2 b;
+    SK_CUDA_LOAD_TWO(b, level->b + (size_t)block * CELLS + own->at);
     own->r[0].b = b.x;
     own->r[1].b = b.y;
 }
@@ -151,7 +172,7 @@ SK_DEVICE float relax(const float *x, const row *r, int at)
 {
     float sum = r->b;
     for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
+        const int stride = tile_stride(axis);
         sum += r->lower[axis] * x[at - stride];
         sum += r->upper[axis] * x[at + stride];
     }
@@ -163,7 +184,7 @@ SK_DEVICE float apply(const float *x, const row *r, int at)
     const float here = x[at];
     float sum = r->excess * here;
     for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
+        const int stride = tile_stride(axis);
         sum += r->lower[axis] * (here - x[at - stride]);
         sum += r->upper[axis] * (here - x[at + stride]);
     }
@@ -172,51 +193,77 @@ SK_DEVICE float apply(const float *x, const row *r, int at)
 
 /* --- Between levels --- */
 
-/* Restricts the residual of a block. `x` is its tile, `left` room for its cells. */
-SK_DEVICE void restrict_block(const sk_cuda_level *fine, const sk_cuda_level *coarse, int block, int t, const pair *own,
-                              const float *x, float *left)
+/* The sum of the residuals of the children of coarse cell n of a block, from those of its pairs. */
+SK_DEVICE float add_children(const float *left, int n)
 {
+    const int half = N / 2, first = n % half + half * (2 * (n / half % half) + N * 2 * (n / half / half));
+    float sum = left[first] + left[first + half];
+    if (SELKIE_DIM == 3)
+        sum += left[first + half * N] + left[first + half * (N + 1)];
+    return sum;
+}
+
+/* Restricts the residual of a block. The rows of its pairs begin with cell `first`. `x` is its tile, `left` room for
+ * its pairs. */
+SK_DEVICE void restrict_block(const sk_cuda_level *coarse, int block, int t, int first, const pair *own, const float *x,
+                              float *left)
+{
+    float sum = 0.0f;
     for (int c = 0; c < 2; c++)
-        left[own->at + c] = own->r[c].inverse > 0.0f ? own->r[c].b - apply(x, &own->r[c], own->tile + c) : 0.0f;
+        sum += own->r[c].inverse > 0.0f ? own->r[c].b - apply(x, &own->r[c], own->tile + (c ^ first)) : 0.0f;
+    left[t] = sum;
     __syncthreads();
-    for (int n = t; block && n < CELLS / SK_CORNERS; n += PAIRS) {
-        const int i = 2 * (n % (N / 2)), j = 2 * (n / (N / 2) % (N / 2)), k = 2 * (n / (N / 2) / (N / 2));
-        float sum = 0.0f;
-        for (int child = 0; child < SK_CORNERS; child++)
-            sum += left[cell_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2))];
-        coarse->b[fine->parent[block] + cell_index(i / 2, j / 2, k / 2)] =
-            SK_CORRECTION_SCALE * SK_RESTRICTION_SCALE * sum;
-    }
+    if (block && t < CELLS / SK_CORNERS)
+        coarse->b[own->first_parent + cell_index(t % (N / 2), t / (N / 2) % (N / 2), t / (N / 2) / (N / 2))] =
+            SK_CORRECTION_SCALE * SK_RESTRICTION_SCALE * add_children(left, t);
     __syncthreads();
 }
 
-/* Loads x of a block and its halo into a tile. */
+/* Loads x of a block and its halo into a tile. All loads come first: the compiler would not move one of them before a
+ * store to the tile. */
 SK_DEVICE void load_tile(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int colour, int flags,
                          const pair *own, float *x)
 {
-    float first = 0.0f, second = 0.0f;
+    float2 both = {0.0f, 0.0f};
+    float more = 0.0f, value[EDGES], above[EDGES];
     if (!(flags & FROM_ZERO)) {
-        const float2 both = load_two(level->x + (size_t)block * CELLS + own->at);
-        const float more = flags & PROLONG ? coarse->x[own->parent] : 0.0f; /* the pair has one coarse cell */
-        first = both.x + (own->r[0].inverse > 0.0f ? more : 0.0f);
-        second = both.y + (own->r[1].inverse > 0.0f ? more : 0.0f);
+        SK_CUDA_LOAD_TWO(both, level->x + (size_t)block * CELLS + own->at);
+        if (flags & PROLONG)
+            SK_CUDA_LOAD(more, coarse->x + own->parent); /* the pair has one coarse cell */
     }
-    x[own->tile] = first;
-    x[own->tile + 1] = second;
     for (int e = 0; e < EDGES; e++) {
-        if (own->edge_tile[e] < 0)
-            continue;
+        value[e] = above[e] = 0.0f;
         /* From zero, only blocks of the first colour have values yet. */
-        float value = flags & FROM_ZERO && colour == 0 ? 0.0f : level->x[own->edge[e]];
-        if (flags & PROLONG_HALO && own->above[e] >= 0)
-            value += coarse->x[own->above[e]];
-        x[own->edge_tile[e]] = value;
+        if (own->edge_tile[e] >= 0 && !(flags & FROM_ZERO && colour == 0))
+            SK_CUDA_LOAD(value[e], level->x + own->edge[e]);
+        if (flags & PROLONG_HALO && own->edge_tile[e] >= 0 && own->above[e] >= 0)
+            SK_CUDA_LOAD(above[e], coarse->x + own->above[e]);
     }
+    x[own->tile] = both.x + (own->r[0].inverse > 0.0f ? more : 0.0f);
+    x[own->tile + 1] = both.y + (own->r[1].inverse > 0.0f ? more : 0.0f);
+    for (int e = 0; e < EDGES; e++)
+        if (own->edge_tile[e] >= 0)
+            x[own->edge_tile[e]] = value[e] + above[e];
 }
 
 typedef struct shared_block {
-    float x[SK_TILE_CELLS], left[CELLS];
+    float x[TILE_CELLS], left[PAIRS];
 } shared_block;
+
+/* Puts the rows of a pair into the order in which they are visited: cell `first` of the two comes first. */
+SK_DEVICE void order_rows(row r[2], int first)
+{
+    const row before[2] = {r[0], r[1]};
+    for (int c = 0; c < 2; c++) {
+        r[c].inverse = c ^ first ? before[1].inverse : before[0].inverse;
+        r[c].excess = c ^ first ? before[1].excess : before[0].excess;
+        r[c].b = c ^ first ? before[1].b : before[0].b;
+        for (int axis = 0; axis < SELKIE_DIM; axis++) {
+            r[c].lower[axis] = c ^ first ? before[1].lower[axis] : before[0].lower[axis];
+            r[c].upper[axis] = c ^ first ? before[1].upper[axis] : before[0].upper[axis];
+        }
+    }
+}
 
 /* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. WRAPS: blocks may touch
  * themselves across a periodic axis. Returns the sum of b x over
@@ -225,32 +272,25 @@ template <bool WRAPS>
 SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
                               pair *own, shared_block *s)
 {
+    const int begin = (own->j + own->k + flags) & SWEEP_BACKWARD; /* which of the two cells the first half visits */
+    order_rows(own->r, begin);
     __syncthreads();
+#pragma unroll
     for (int half = 0; half < 4; half++) {
         if (WRAPS)
             wrap_halo(block, own, s->x);
-        const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
-        const int c = (red + own->j + own->k) & 1; /* which of the two cells has that colour */
-        row chosen;
-        chosen.inverse = c ? own->r[1].inverse : own->r[0].inverse;
-        chosen.b = c ? own->r[1].b : own->r[0].b;
-        for (int axis = 0; axis < SELKIE_DIM; axis++) {
-            chosen.lower[axis] = c ? own->r[1].lower[axis] : own->r[0].lower[axis];
-            chosen.upper[axis] = c ? own->r[1].upper[axis] : own->r[0].upper[axis];
-        }
-        const float value = relax(s->x, &chosen, own->tile + c);
-        s->x[own->tile + c] = value; /* the threads read cells of the other colour */
+        const int at = own->tile + (begin ^ (half & 1));
+        s->x[at] = relax(s->x, &own->r[half & 1], at); /* the threads read cells of the other colour */
         __syncthreads();
     }
-    const size_t base = (size_t)block * CELLS + own->at;
-    const float first = s->x[own->tile], second = s->x[own->tile + 1];
     if (block)
-        store_two(level->x + base, first, second);
+        store_two(level->x + (size_t)block * CELLS + own->at, s->x[own->tile], s->x[own->tile + 1]);
     if (WRAPS && flags & RESTRICT)
         wrap_halo(block, own, s->x);
     if (flags & RESTRICT)
-        restrict_block(level, coarse, block, t, own, s->x, s->left);
-    return (double)own->r[0].b * (double)first + (double)own->r[1].b * (double)second;
+        restrict_block(coarse, block, t, begin, own, s->x, s->left);
+    return (double)own->r[0].b * (double)s->x[own->tile + begin] +
+           (double)own->r[1].b * (double)s->x[own->tile + (begin ^ 1)];
 }
 
 #endif

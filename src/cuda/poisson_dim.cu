@@ -17,7 +17,7 @@
 extern "C" {
 #include "cuda/phases.h"
 }
-#include "cuda/poisson_cells.h"
+#include "cuda/poisson_tail.h"
 
 /* --- Decisions of the iteration --- */
 
@@ -28,18 +28,18 @@ SK_DEVICE void decide_direction(sk_cuda_solver *solver)
     const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x != 0)
         return;
-    solver->mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
-    solver->skip = 0;
+    solver->turn.mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
+    solver->length.skip = 0;
     if (rz > 0.0 && rz < INFINITY) {
-        solver->beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
+        solver->turn.beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
         solver->rz = rz;
     } else if (!solver->careful && rz == rz && rz > -INFINITY && !(rz > 0.0)) {
         /* The cycle is not positive definite here: cycles without second visits are. */
-        solver->careful = solver->skip = 1;
+        solver->careful = solver->length.skip = 1;
         solver->rz_before = 0.0;
-        solver->twice = 0;
+        solver->state.twice = 0;
     } else {
-        solver->skip = solver->check = solver->broken = 1;
+        solver->length.skip = solver->state.check = solver->broken = 1;
     }
 }
 
@@ -49,9 +49,9 @@ SK_DEVICE void decide_length(sk_cuda_solver *solver)
     if (threadIdx.x != 0)
         return;
     if (curvature > 0.0)
-        solver->alpha = solver->rz / curvature;
+        solver->length.alpha = solver->rz / curvature;
     else
-        solver->skip = solver->check = solver->broken = 1;
+        solver->length.skip = solver->state.check = solver->broken = 1;
 }
 
 /* After a step: the rules of `iterate` in linalg/poisson_dim.c. */
@@ -68,13 +68,13 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
     solver->residual = residual;
     solver->rz_before = solver->rz;
     solver->iteration++;
-    solver->flip ^= 1;
+    solver->length.flip ^= 1;
     if (residual + solver->drifted <= solver->tolerance) {
-        solver->converged = solver->done = 1;
+        solver->converged = solver->state.done = 1;
         return;
     }
     const int stale = residual < 0.01 * solver->computed && drift > 0.1 * solver->tolerance;
-    solver->check =
+    solver->state.check =
         residual <= solver->tolerance || stale || solver->iteration >= solver->max_iterations || !(residual < INFINITY);
 }
 
@@ -83,15 +83,15 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
 enum { VISITS_HERE = 1, VISITS_OF_LAUNCH = 1 << 8, WITHOUT_CHECK = 1 << 16, ALL_VISITS = 255 };
 
 /* Has the iteration nothing to do? An iteration without what the solve asks for leaves it to the loop at the end. */
-SK_DEVICE int is_over(const sk_cuda_solver *solver, int how)
+SK_DEVICE int is_over(sk_cuda_solve_state state, int how)
 {
-    return solver->done || (how & WITHOUT_CHECK && solver->check) || solver->twice & ~(how & ALL_VISITS);
+    return (state.done | (how & WITHOUT_CHECK ? state.check : 0) | (state.twice & ~(how & ALL_VISITS))) != 0;
 }
 
 /* The same for a launch of the cycle, which may be part of second visits. */
-SK_DEVICE int is_skipped(const sk_cuda_solver *solver, int how)
+SK_DEVICE int is_skipped(sk_cuda_solve_state state, int how)
 {
-    return is_over(solver, how) || (how / VISITS_OF_LAUNCH & ALL_VISITS & ~solver->twice);
+    return is_over(state, how) | ((how / VISITS_OF_LAUNCH & ALL_VISITS & ~state.twice) != 0);
 }
 
 /* Has a thread block no block of cells? It returns before the wait and leaves its place to the next kernel. The first
@@ -120,7 +120,7 @@ typedef struct level_pair {
 SK_DEVICE void solve_bottom(sk_cuda_solver *solver)
 {
     __shared__ float b[SK_CUDA_BOTTOM];
-    const sk_cuda_level *level = &solver->level[solver->bottom];
+    const sk_cuda_level *level = &solver->level[solver->state.bottom];
     const int n = (int)threadIdx.x, unknowns = solver->bottom_unknowns;
     if (n < unknowns)
         b[n] = level->b[solver->bottom_cell[n]];
@@ -183,15 +183,15 @@ static __global__ void __launch_bounds__(PAIRS)
         load_rows(level, block, t, flags, &own);
     }
     SK_CUDA_WAIT();
-    const int bottom = solver->bottom, skipped = is_skipped(solver, how);
-    if (n < count) { /* before the flags are here */
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    if (n < count) { /* before the state is here */
         load_right_side(level, block, &own);
         load_tile(level, coarse, block, colour, flags, &own, s.x);
     }
-    if (skipped)
+    if (is_skipped(state, how))
         return;
-    if (levels.depth >= bottom) {
-        if (levels.depth == bottom && flags & ARRIVE && blockIdx.x == 0)
+    if (levels.depth >= state.bottom) {
+        if (levels.depth == state.bottom && flags & ARRIVE && blockIdx.x == 0)
             solve_above_tail(solver, levels.depth);
         return;
     }
@@ -239,14 +239,14 @@ static __global__ void __launch_bounds__(PAIRS)
         load_rows(level, block, t, RESTRICT, &own);
     }
     SK_CUDA_WAIT();
-    const int skipped = is_skipped(solver, how) || levels.depth > solver->bottom - 1;
+    const sk_cuda_solve_state state = load_record(&solver->state);
     while (n < count) {
         load_right_side(level, block, &own);
         load_tile(level, coarse, block, 0, 0, &own, s.x);
-        if (skipped)
+        if (is_skipped(state, how) || levels.depth >= state.bottom)
             return;
         __syncthreads();
-        restrict_block(level, coarse, block, t, &own, s.x, s.left);
+        restrict_block(coarse, block, t, 0, &own, s.x, s.left);
         n += (int)gridDim.x;
         if (n >= count)
             break;
@@ -255,53 +255,40 @@ static __global__ void __launch_bounds__(PAIRS)
     }
 }
 
-enum { ONLY_RESTRICT = 256 };
-
-/* The blocks of a colour of a level of the tail, a team a block. */
-template <bool WRAPS>
-SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int flags, shared_block *s)
-{
-    const sk_cuda_level *level = &solver->level[depth];
-    const int team = (int)threadIdx.x / PAIRS, t = (int)threadIdx.x % PAIRS, count = solver->count[depth][colour];
-    for (int first = 0; first < count; first += TEAMS) {
-        const int block = first + team < count ? block_of_colour(level, colour, first + team) : 0;
-        pair own;
-        locate_pair(t, &own);
-        load_rows(level, block, t, flags | WITH_EXCESS, &own);
-        load_right_side(level, block, &own);
-        load_tile(level, level + 1, block, colour, flags, &own, s[team].x);
-        if (flags & ONLY_RESTRICT) {
-            __syncthreads();
-            restrict_block(level, level + 1, block, t, &own, s[team].x, s[team].left);
-        } else {
-            smooth_block<WRAPS>(level, level + 1, block, flags, t, &own, &s[team]);
-        }
-        __syncthreads();
-    }
-}
-
-/* The coarsest levels, from `top` on, by one thread block. */
-template <bool WRAPS>
+/* The coarsest levels, from `top` on, by one thread block. `early`: no launch of the graph writes their matrix. */
 static __global__ void __launch_bounds__(TEAMS *PAIRS)
-    cycle_tail(sk_cuda_solver *solver, int top, int from_zero, int how)
+    cycle_tail(sk_cuda_solver *solver, int top, int from_zero, int early, int how)
 {
-    __shared__ shared_block s[TEAMS];
-    SK_CUDA_WAIT();
-    if (is_skipped(solver, how))
-        return;
-    const int bottom = solver->bottom;
-    for (int depth = top; depth < bottom; depth++) {
-        const int zero = depth > top || from_zero ? FROM_ZERO : 0;
-        run_colour<WRAPS>(solver, depth, 0, zero, s);
-        run_colour<WRAPS>(solver, depth, 1, zero | RESTRICT, s);
-        run_colour<WRAPS>(solver, depth, 0, ONLY_RESTRICT, s);
-    }
-    /* A level above may be the bottom itself: it was solved there. */
+    SK_CUDA_LARGE_SHARED(tail_cells, cells, 1);
+    __shared__ tail_work work;
+    SK_CUDA_LET_NEXT_START();
+    int bottom = early ? solver->state.bottom : 0;
     if (bottom >= top)
-        solve_bottom(solver);
-    for (int depth = bottom - 1; depth >= top; depth--)
-        for (int colour = 1; colour >= 0; colour--)
-            run_colour<WRAPS>(solver, depth, colour, SWEEP_BACKWARD | PROLONG | (colour ? PROLONG_HALO : 0), s);
+        load_tail(solver, top, bottom, &work, cells);
+    SK_CUDA_WAIT();
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    /* A level above may be the coarsest one: it was solved there. */
+    if (is_skipped(state, how) || state.bottom < top)
+        return;
+    bottom = state.bottom;
+    if (!early)
+        load_tail(solver, top, bottom, &work, cells);
+    __syncthreads();
+    const sk_cuda_level *level = &solver->level[top];
+    const int tops = work.first[top + 1];
+    load_vectors(level, from_zero, tops, &work, cells);
+    for (int depth = top; depth < bottom; depth++) {
+        smooth_tail(&work, depth, 0, 0, cells);
+        smooth_tail(&work, depth, 1, 0, cells);
+        restrict_tail(&work, depth, cells);
+    }
+    solve_tail(&work, solver->bottom_unknowns, cells->x);
+    for (int depth = bottom - 1; depth >= top; depth--) {
+        prolong_tail(&work, depth, cells->x);
+        smooth_tail(&work, depth, 1, 1, cells);
+        smooth_tail(&work, depth, 0, 1, cells);
+    }
+    store_solution(level, tops, cells);
 }
 
 /* --- Kernels of the conjugate gradients --- */
@@ -309,7 +296,7 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 /* p = z + beta p into the other copy of p, q = A p, and the sums of p q. */
 static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver, int how)
 {
-    __shared__ float x[SK_TILE_CELLS];
+    __shared__ float x[TILE_CELLS];
     SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
@@ -322,24 +309,29 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         block = block_of_level(solver, 0, n);
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
+    float *const p[2] = {solver->p[0], solver->p[1]}, *const q = solver->q;
+    const float *const result = level->x; /* of the cycle */
     SK_CUDA_WAIT();
-    if (is_over(solver, how) || solver->skip)
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    const sk_cuda_solve_length length = load_record(&solver->length);
+    const sk_cuda_solve_turn turn = load_record(&solver->turn);
+    if (is_over(state, how) || length.skip)
         return;
-    const float *before = solver->p[solver->flip];
-    float *after = solver->p[solver->flip ^ 1];
-    const float beta = (float)solver->beta, mean = (float)solver->mean_z;
+    const float *before = length.flip ? p[1] : p[0];
+    float *after = length.flip ? p[0] : p[1];
+    const float beta = (float)turn.beta, mean = (float)turn.mean_z;
     while (n < blocks) {
         const size_t base = (size_t)block * CELLS + own.at;
-        const float2 z = load_two(level->x + base), old = load_two(before + base);
+        const float2 z = load_two(result + base), old = load_two(before + base);
         x[own.tile] = sk_add_scaled(z.x - (own.r[0].inverse > 0.0f ? mean : 0.0f), beta, old.x);
         x[own.tile + 1] = sk_add_scaled(z.y - (own.r[1].inverse > 0.0f ? mean : 0.0f), beta, old.y);
         store_two(after + base, x[own.tile], x[own.tile + 1]);
         for (int e = 0; e < EDGES; e++)
             if (own.edge_tile[e] >= 0) /* cells that are no unknowns have no coefficient */
-                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]] - mean, beta, before[own.edge[e]]);
+                x[own.edge_tile[e]] = sk_add_scaled(result[own.edge[e]] - mean, beta, before[own.edge[e]]);
         __syncthreads();
         const float first = apply(x, &own.r[0], own.tile), second = apply(x, &own.r[1], own.tile + 1);
-        store_two(solver->q + base, first, second);
+        store_two(q + base, first, second);
         double dot = (double)x[own.tile] * (double)first + (double)x[own.tile + 1] * (double)second;
         dot = sk_cuda_sum(dot);
         if (threadIdx.x == 0)
@@ -361,24 +353,28 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     const int blocks = blocks_of(solver, 0);
     if (is_idle(blocks))
         return;
+    const sk_cuda_level *level = &solver->level[0];
+    const float *const both[2] = {solver->p[0], solver->p[1]}, *const applied = solver->q;
+    float *const found = solver->low, *const right = level->b;
+    const int norm = solver->norm, mine = block_of_level(solver, 0, (int)blockIdx.x < blocks ? (int)blockIdx.x : 0);
     SK_CUDA_WAIT();
-    if (is_over(solver, how) || solver->skip) {
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    const sk_cuda_solve_length length = load_record(&solver->length);
+    if (is_over(state, how) || length.skip) {
         if (blockIdx.x == 0 && threadIdx.x == 0)
-            SK_CUDA_SET_CONDITION(handle, !solver->done);
+            SK_CUDA_SET_CONDITION(handle, !state.done);
         return;
     }
-    const sk_cuda_level *level = &solver->level[0];
-    const float *p = solver->p[solver->flip ^ 1], alpha = (float)solver->alpha;
-    const int norm = solver->norm;
+    const float *p = length.flip ? both[0] : both[1], alpha = (float)length.alpha;
     for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
-        const int block = block_of_level(solver, 0, n);
+        const int block = n == (int)blockIdx.x ? mine : block_of_level(solver, 0, n);
         const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        const float2 x = load_two(solver->low + at), along = load_two(p + at), b = load_two(level->b + at),
-                     q = load_two(solver->q + at);
+        const float2 x = load_two(found + at), along = load_two(p + at), b = load_two(right + at),
+                     q = load_two(applied + at);
         const float low[2] = {sk_add_scaled(x.x, alpha, along.x), sk_add_scaled(x.y, alpha, along.y)};
         const float r[2] = {sk_add_scaled(b.x, -alpha, q.x), sk_add_scaled(b.y, -alpha, q.y)};
-        store_two(solver->low + at, low[0], low[1]);
-        store_two(level->b + at, r[0], r[1]);
+        store_two(found + at, low[0], low[1]);
+        store_two(right + at, r[0], r[1]);
         const double squares = norm_of(SELKIE_NORM_RELATIVE, low[0], low[1]), left = norm_of(norm, r[0], r[1]);
         if (threadIdx.x == 0) {
             solver->partial[0][block] = squares;
@@ -388,7 +384,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     if (is_last_busy(solver, blocks)) {
         decide_end(solver);
         if (threadIdx.x == 0)
-            SK_CUDA_SET_CONDITION(handle, !solver->done);
+            SK_CUDA_SET_CONDITION(handle, !solver->state.done);
     }
 }
 
@@ -396,7 +392,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
 static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
-    if (solver->done || !solver->check)
+    if (solver->state.done || !solver->state.check)
         return;
     const sk_cuda_level *level = &solver->level[0];
     for (int n = (int)blockIdx.x; n < blocks_of(solver, 0); n += (int)gridDim.x) {
@@ -411,8 +407,8 @@ static __global__ void __launch_bounds__(PAIRS)
     true_residual(const sk_step *step, sk_cuda_solver *solver, sk_cuda_condition handle)
 {
     SK_CUDA_WAIT();
-    __shared__ sk_tile high, low;
-    if (solver->done || !solver->check)
+    __shared__ float high[TILE_CELLS], low[TILE_CELLS];
+    if (solver->state.done || !solver->state.check)
         return;
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
@@ -423,27 +419,27 @@ static __global__ void __launch_bounds__(PAIRS)
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
         const size_t base = (size_t)block * CELLS + own.at;
         for (int c = 0; c < 2; c++) {
-            high.cell[own.tile + c] = solver->high[base + c];
-            low.cell[own.tile + c] = solver->low[base + c];
+            high[own.tile + c] = solver->high[base + c];
+            low[own.tile + c] = solver->low[base + c];
         }
         for (int e = 0; e < EDGES; e++) {
             if (own.edge_tile[e] < 0)
                 continue;
-            high.cell[own.edge_tile[e]] = solver->high[own.edge[e]];
-            low.cell[own.edge_tile[e]] = solver->low[own.edge[e]];
+            high[own.edge_tile[e]] = solver->high[own.edge[e]];
+            low[own.edge_tile[e]] = solver->low[own.edge[e]];
         }
         __syncthreads();
         float r[2];
         for (int c = 0; c < 2; c++) {
             const row *row_c = &own.r[c];
             const int at = own.tile + c;
-            const double here = (double)high.cell[at];
-            double sum = (double)right_side(step, solver, base + c) - (double)apply(low.cell, row_c, at) -
+            const double here = (double)high[at];
+            double sum = (double)right_side(step, solver, base + c) - (double)apply(low, row_c, at) -
                          (double)row_c->excess * here;
             for (int axis = 0; axis < SELKIE_DIM; axis++) {
-                const int stride = sk_tile_stride(axis);
-                sum -= (double)row_c->lower[axis] * (here - (double)high.cell[at - stride]);
-                sum -= (double)row_c->upper[axis] * (here - (double)high.cell[at + stride]);
+                const int stride = tile_stride(axis);
+                sum -= (double)row_c->lower[axis] * (here - (double)high[at - stride]);
+                sum -= (double)row_c->upper[axis] * (here - (double)high[at + stride]);
             }
             r[c] = level->b[base + c] = (float)sum;
         }
@@ -457,11 +453,11 @@ static __global__ void __launch_bounds__(PAIRS)
         if (threadIdx.x == 0) {
             solver->residual = solver->computed = residual;
             solver->drifted = 0.0;
-            solver->check = 0;
+            solver->state.check = 0;
             solver->converged = residual <= solver->tolerance;
-            solver->done = solver->converged || solver->broken || !(residual < INFINITY) ||
-                           solver->iteration >= solver->max_iterations;
-            SK_CUDA_SET_CONDITION(handle, !solver->done);
+            solver->state.done = solver->converged || solver->broken || !(residual < INFINITY) ||
+                                 solver->iteration >= solver->max_iterations;
+            SK_CUDA_SET_CONDITION(handle, !solver->state.done);
         }
     }
 }
@@ -499,7 +495,8 @@ static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int 
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 && of->thorough ? 2 : 1;
     const int wide = launch_width(cuda, depth);
     if (depth >= tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
-        SK_LAUNCH(cuda, cycle_tail<WRAPS>, 1, TEAMS * PAIRS, solver, depth, from_zero, how);
+        SK_LAUNCH_LARGE(cuda, cycle_tail, 1, TEAMS * PAIRS, sizeof(tail_cells), solver, depth, from_zero, of->thorough,
+                        how);
         return;
     }
 
@@ -559,31 +556,40 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
     launch_check(cuda);
 }
 
-/* Iterations with some second visits. */
-static void launch_without(sk_cuda *cuda, const sk_step *host)
+/* Several iterations with some second visits. */
+template <int COUNT, int VISITS> static void launch_several(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    launch_steps(cuda, WITHOUT_CHECK);
+    for (int n = 0; n < COUNT; n++)
+        launch_steps(cuda, WITHOUT_CHECK | VISITS);
 }
 
-static void launch_with_first(sk_cuda *cuda, const sk_step *host)
-{
-    (void)host;
-    launch_steps(cuda, WITHOUT_CHECK | VISITS_HERE << 1);
-}
-
-static void launch_with_both(sk_cuda *cuda, const sk_step *host)
-{
-    (void)host;
-    launch_steps(cuda, WITHOUT_CHECK | ALL_VISITS);
-}
+/* Graphs of one to four iterations: a launch of a graph takes as long as two stages of a cycle. */
+enum { MOST_TOGETHER = 4 };
+static const struct {
+    const char *name;
+    sk_cuda_launches launches;
+} iterations_of[3][MOST_TOGETHER] = {
+    {{"iteration without second visits", launch_several<1, 0>},
+     {"2 iterations without second visits", launch_several<2, 0>},
+     {"3 iterations without second visits", launch_several<3, 0>},
+     {"4 iterations without second visits", launch_several<4, 0>}},
+    {{"iteration with one second visit", launch_several<1, VISITS_HERE << 1>},
+     {"2 iterations with one second visit", launch_several<2, VISITS_HERE << 1>},
+     {"3 iterations with one second visit", launch_several<3, VISITS_HERE << 1>},
+     {"4 iterations with one second visit", launch_several<4, VISITS_HERE << 1>}},
+    {{"iteration", launch_several<1, ALL_VISITS>},
+     {"2 iterations", launch_several<2, ALL_VISITS>},
+     {"3 iterations", launch_several<3, ALL_VISITS>},
+     {"4 iterations", launch_several<4, ALL_VISITS>}},
+};
 
 /* Does the loop of the end have anything to do? */
 static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition handle)
 {
     SK_CUDA_WAIT();
     (void)solver;
-    SK_CUDA_SET_CONDITION(handle, !solver->done);
+    SK_CUDA_SET_CONDITION(handle, !solver->state.done);
 }
 
 void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
@@ -601,11 +607,11 @@ selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int kind, selkie_error *error
     int twice = 0;
     for (int n = 0; n < SK_CUDA_REMEMBERED; n++)
         twice |= step->cuda->last[kind].twice[n];
-    for (int n = 0; n < iterations; n++) {
-        step->cuda->condition = 0;
-        SK_TRY(twice & ~2 ? sk_cuda_run(step, "iteration", launch_with_both, error)
-               : twice    ? sk_cuda_run(step, "iteration with one second visit", launch_with_first, error)
-                          : sk_cuda_run(step, "iteration without second visits", launch_without, error));
+    step->cuda->condition = 0;
+    for (int n = iterations; n > 0; n -= MOST_TOGETHER) {
+        const int together = n < MOST_TOGETHER ? n : MOST_TOGETHER, visits = twice & ~2 ? 2 : twice != 0;
+        SK_TRY(sk_cuda_run(step, iterations_of[visits][together - 1].name, iterations_of[visits][together - 1].launches,
+                           error));
     }
     return SELKIE_OK;
 }
@@ -615,6 +621,6 @@ void SK_DIM(sk_cuda_end_solve)(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
     SK_LAUNCH_SIMPLE(cuda, look_again, 1, 1, cuda->solver, handle);
-    sk_cuda_repeat(cuda, host, launch_iteration, &cuda->solver->done);
+    sk_cuda_repeat(cuda, host, launch_iteration, &cuda->solver->state.done);
     SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, cuda->solver);
 }

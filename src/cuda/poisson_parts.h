@@ -19,6 +19,32 @@ SK_DEVICE int cell_index(int i, int j, int k)
     return i + N * (j + N * k);
 }
 
+/* Loads that the compiler leaves where they are: those at the start of a launch must all be under way before one of
+ * them is asked for. */
+#ifdef SK_CUDA_EMULATED
+#define SK_CUDA_LOAD(value, from) ((value) = *(from))
+#define SK_CUDA_LOAD_TWO(value, from) memcpy(&(value), (from), sizeof(float2))
+#define SK_CUDA_LOAD_RECORD(value, from) memcpy(&(value), (from), sizeof(int4))
+#else
+#define SK_CUDA_LOAD(value, from) asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from))
+#define SK_CUDA_LOAD_TWO(value, from)                                                                                  \
+    asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"((value).x), "=f"((value).y) : "l"(from))
+#define SK_CUDA_LOAD_RECORD(value, from)                                                                               \
+    asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"                                                            \
+                 : "=r"((value).x), "=r"((value).y), "=r"((value).z), "=r"((value).w)                                  \
+                 : "l"(from))
+#endif
+
+/* The records of a solve's course, each by one load. */
+template <typename Record> SK_DEVICE Record load_record(const Record *from)
+{
+    int4 all;
+    Record record;
+    SK_CUDA_LOAD_RECORD(all, from);
+    memcpy(&record, &all, sizeof record);
+    return record;
+}
+
 SK_DEVICE int blocks_of(const sk_cuda_solver *solver, int depth)
 {
     return solver->count[depth][0] + solver->count[depth][1];

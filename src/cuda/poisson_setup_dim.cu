@@ -6,7 +6,7 @@ extern "C" {
 #include "cuda/phases.h"
 #include "grid/wrap_kernels.h"
 }
-#include "cuda/poisson_parts.h"
+#include "cuda/poisson_bottom.h"
 
 SK_DEVICE void coordinates_of(const sk_cuda_level *level, int place, int at[3])
 {
@@ -49,14 +49,13 @@ SK_DEVICE void list_with_parents(sk_cuda_solver *solver, const sk_grid *grid, in
 }
 
 /* Neighbours of a block, and its parent. By the first threads of a thread block. */
-SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth, int block)
+SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth, int block, const int coordinates[3])
 {
     sk_cuda_level *level = &solver->level[depth];
     const int t = (int)threadIdx.x;
-    int at[3];
+    int at[3] = {coordinates[0], coordinates[1], coordinates[2]};
     if (t > SIDES)
         return;
-    coordinates_of(level, level->place[block], at);
     if (t < SIDES && depth == 0) {
         const int other = step->grid.faces[block][t];
         level->neighbour[block][t] = other && solver->active[other] ? other : 0;
@@ -130,55 +129,104 @@ SK_DEVICE int fine_block(const sk_cuda_level *fine, const int32_t *map, const in
     return map[place_at(fine, at)];
 }
 
-/* Sum of the fine lower faces along an axis in a coarse cell whose first child is at (i, j, k) of a fine block. */
-SK_DEVICE float coarse_face(const float *face, int block, int axis, int i, int j, int k)
+/* A coarse block: its coordinates, and the fine blocks from its first child on, three along each axis. */
+enum { FINE_BLOCKS = SELKIE_DIM == 3 ? 27 : 9 };
+typedef struct coarse_place {
+    int at[3], fine[FINE_BLOCKS];
+} coarse_place;
+
+/* Finds the fine blocks of a coarse block, a thread a block. Blocks beyond a joined side are the first ones. */
+template <bool JOINED>
+SK_DEVICE void find_place(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, int block,
+                          coarse_place *place)
+{
+    const int t = (int)threadIdx.x;
+    __syncthreads();
+    if (t < FINE_BLOCKS) {
+        const int digits[3] = {t % 3, t / 3 % 3, t / 9};
+        int above[3], at[3] = {0, 0, 0};
+        coordinates_of(level, level->place[block], above);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            at[d] = 2 * above[d] + digits[d];
+            at[d] = JOINED && fine->joined[d] && at[d] == fine->joined[d] ? 0 : at[d];
+        }
+        place->fine[t] = fine_block(fine, map, at);
+        if (t < 3)
+            place->at[t] = t == 0 ? above[0] : t == 1 ? above[1] : above[2];
+    }
+    __syncthreads();
+}
+
+/* The fine lower faces along an axis of the children of a coarse cell, whose first one is at `first` of a block. Block
+ * 0 has zeros. */
+SK_DEVICE void load_faces(const float *face, int block, int axis, const int first[3], float faces[SK_CORNERS / 2])
+{
+    const float *from = face + (size_t)block * CELLS + cell_index(first[0], first[1], first[2]);
+    for (int n = 0; n < SK_CORNERS / 2; n++) /* along the first axis: by the bits of j and k */
+        if (axis == 0)
+            SK_CUDA_LOAD(faces[n], from + cell_index(0, n & 1, n >> 1));
+    for (int n = 0; n < SK_CORNERS / 4; n++) { /* along the others: pairs */
+        float2 both;
+        if (axis == 0)
+            continue;
+        SK_CUDA_LOAD_TWO(both, from + (axis == 1 ? cell_index(0, 0, n) : cell_index(0, n, 0)));
+        faces[2 * n] = both.x, faces[2 * n + 1] = both.y;
+    }
+}
+
+SK_DEVICE float coarse_face(const float faces[SK_CORNERS / 2])
 {
     float sum = 0.0f;
-    for (int child = 0; child < SK_CORNERS; child++)
-        if (!(child >> axis & 1))
-            sum += face[(size_t)block * CELLS + cell_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2))];
-    return block ? SK_COARSE_FACE_SHARE * sum : 0.0f;
+    for (int n = 0; n < SK_CORNERS / 2; n++)
+        sum += faces[n];
+    return SK_COARSE_FACE_SHARE * sum;
 }
 
 /* Coefficients of cell c of a coarse block. Returns whether it is an unknown. Blocks of level 0 without unknowns have
- * zeros. */
+ * zeros. All loads come before the first sum: each takes longer than the sums. */
 template <bool JOINED>
-SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, float softness,
-                           int block, int c)
+SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const coarse_place *place,
+                           float softness, int block, int c)
 {
     const int half = N / 2, cell[3] = {c % N, c / N % N, c / N / N};
     const size_t at = (size_t)block * CELLS + c;
-    int above[3], child_block[3] = {0, 0, 0}, first[3] = {0, 0, 0};
-    coordinates_of(level, level->place[block], above);
+    int first[3] = {0, 0, 0}, child = 0, outside = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        child_block[d] = 2 * above[d] + (cell[d] >= half);
+        child += (cell[d] >= half) * (d == 0 ? 1 : d == 1 ? 3 : 9);
         first[d] = 2 * (cell[d] % half);
+        /* A block beyond a joined side is a neighbour, but no child. */
+        outside |= JOINED && 2 * place->at[d] + (cell[d] >= half) >= fine->blocks[d];
     }
 
     /* The children are in one fine block, the faces after them in it or the next one. */
-    const int own = fine_block(fine, map, child_block);
+    const int own = outside ? 0 : place->fine[child];
+    float2 excesses[SK_CORNERS / 2];
+    float lowers[SELKIE_DIM][SK_CORNERS / 2], uppers[SELKIE_DIM][SK_CORNERS / 2];
+    for (int n = 0; n < SK_CORNERS / 2; n++)
+        SK_CUDA_LOAD_TWO(excesses[n], fine->excess + (size_t)own * CELLS +
+                                          cell_index(first[0], first[1] + (n & 1), first[2] + (n >> 1)));
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        int next[3] = {first[0], first[1], first[2]};
+        next[axis] = (first[axis] + 2) % N;
+        const int after = next[axis] ? child : child + (axis == 0 ? 1 : axis == 1 ? 3 : 9);
+        load_faces(fine->face[axis], own, axis, first, lowers[axis]);
+        load_faces(fine->face[axis], outside ? 0 : place->fine[after], axis, next, uppers[axis]);
+    }
+
     float excess = 0.0f;
-    for (int child = 0; own && child < SK_CORNERS; child++) {
-        const float e =
-            fine->excess[(size_t)own * CELLS +
-                         cell_index(first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2))];
-        excess += SK_RESTRICTION_SCALE * e / (1.0f + softness * e);
+    for (int n = 0; n < SK_CORNERS / 2; n++) {
+        excess += SK_RESTRICTION_SCALE * excesses[n].x / (1.0f + softness * excesses[n].x);
+        excess += SK_RESTRICTION_SCALE * excesses[n].y / (1.0f + softness * excesses[n].y);
     }
     float sum = excess;
     for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        int next[3] = {first[0], first[1], first[2]}, next_block[3] = {child_block[0], child_block[1], child_block[2]};
-        next[axis] = (first[axis] + 2) % N;
-        next_block[axis] += first[axis] + 2 == N;
-        const int beyond = JOINED && fine->joined[axis] && next_block[axis] == fine->joined[axis];
-        next_block[axis] = beyond ? 0 : next_block[axis];
-        const int after = next[axis] ? own : fine_block(fine, map, next_block);
-        float lower = coarse_face(fine->face[axis], own, axis, first[0], first[1], first[2]);
-        float upper = coarse_face(fine->face[axis], after, axis, next[0], next[1], next[2]);
+        float lower = coarse_face(lowers[axis]), upper = coarse_face(uppers[axis]);
         if (JOINED && fine->joined[axis] && !level->joined[axis]) {
             /* Cut at the sides, and stiffer: sk_coarsen_with_sides. */
             const float stiffer = 0.25f * (float)(fine->joined[axis] * N);
-            lower = above[axis] == 0 && cell[axis] == 0 ? 0.0f : stiffer * lower;
-            upper = beyond ? 0.0f : stiffer * upper;
+            const int end = 2 * place->at[axis] + (cell[axis] >= half) + (first[axis] + 2 == N);
+            lower = place->at[axis] == 0 && cell[axis] == 0 ? 0.0f : stiffer * lower;
+            upper = end == fine->joined[axis] ? 0.0f : stiffer * upper;
         }
         level->face[axis][at] = lower;
         sum += lower + upper;
@@ -200,20 +248,22 @@ template <bool JOINED>
 SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth, int from,
                              int width)
 {
+    __shared__ coarse_place place;
     const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
     const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
     for (int n = (int)blockIdx.x - from; n < blocks_of(solver, depth); n += width) {
         const int block = block_of_level(solver, depth, n);
-        link_block(step, solver, depth, block);
-        const int unknowns =
-            sk_cuda_sum(coarsen_cell<JOINED>(fine, level, map, softness_of(solver), block, (int)threadIdx.x));
+        find_place<JOINED>(fine, level, map, block, &place);
+        const int is = coarsen_cell<JOINED>(fine, level, &place, softness_of(solver), block, (int)threadIdx.x);
+        link_block(step, solver, depth, block, place.at);
+        const int unknowns = sk_cuda_sum(is);
         if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
     }
 }
 
 template <bool JOINED>
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
     SK_CUDA_WAIT();
@@ -229,7 +279,9 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
     for (int n = (int)blockIdx.x; n < blocks; n += width) {
         const int block = block_of_level(solver, 0, n);
         const size_t at = (size_t)block * CELLS + threadIdx.x;
-        link_block(step, solver, 0, block);
+        int coordinates[3];
+        coordinates_of(level, level->place[block], coordinates);
+        link_block(step, solver, 0, block, coordinates);
         const double value = level->inverse[at] > 0.0f ? (double)step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0;
         const double largest = sk_cuda_largest(fabs(value)), sum = sk_cuda_sum(value);
         if (threadIdx.x == 0) {
@@ -250,13 +302,13 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
         exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
         solver->scale = ldexpf(1.0f, -exponent);
         solver->mean = solver->unknowns[0] && !fits ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
-        solver->mean_z = 0.0;
+        solver->turn.mean_z = 0.0;
     }
 }
 
 /* The scale by the first thread blocks, the first coarse level by the others: neither needs the other. */
 template <bool JOINED>
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     scale_and_coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int width)
 {
     SK_CUDA_WAIT();
@@ -266,18 +318,23 @@ static __global__ void __launch_bounds__(CELLS)
         coarsen_level<JOINED>(step, solver, data, 1, width, (int)gridDim.x - width);
 }
 
-/* The same for the smallest levels, from `top` on. One thread block. */
+/* The same for the smallest levels, from `top` on, up to the one that is solved exactly; solves under bounds ask for
+ * all of them. One thread block. */
 template <bool JOINED>
 SK_DEVICE void coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
 {
     for (int depth = top; depth < solver->level_count; depth++) {
+        __shared__ coarse_place place;
+        if (!solver->bounded && solver->unknowns[depth - 1] <= SK_CUDA_BOTTOM)
+            return;
         const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
         const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
         int unknowns = 0;
         for (int n = 0; n < blocks_of(solver, depth); n++) {
             const int block = block_of_level(solver, depth, n);
-            link_block(step, solver, depth, block);
-            unknowns += coarsen_cell<JOINED>(fine, level, map, softness_of(solver), block, (int)threadIdx.x);
+            find_place<JOINED>(fine, level, map, block, &place);
+            unknowns += coarsen_cell<JOINED>(fine, level, &place, softness_of(solver), block, (int)threadIdx.x);
+            link_block(step, solver, depth, block, place.at);
         }
         unknowns = sk_cuda_sum(unknowns); /* a barrier too */
         if (threadIdx.x == 0)
@@ -292,113 +349,15 @@ SK_DEVICE void choose_levels(sk_cuda_solver *solver)
     int depth = 0;
     while (depth < solver->level_count - 1 && solver->unknowns[depth] > SK_CUDA_BOTTOM)
         depth++;
-    solver->bottom = depth;
-    solver->twice = 0;
+    solver->state.bottom = depth;
+    solver->state.twice = 0;
     /* Second visits as in is_worth_it of linalg/multigrid_cycle_dim.c. */
     for (int l = 1; l <= 2 && l < depth; l++) {
         const int fine = blocks_of(solver, l - 1), coarse = blocks_of(solver, l);
         const int sparse = SELKIE_DIM == 3 && !solver->bounded && coarse > fine / 4;
         if (!sparse && (l == 1 || coarse >= 24))
-            solver->twice |= 1 << l;
+            solver->state.twice |= 1 << l;
     }
-}
-
-/* The coarsest level while its matrix is inverted. */
-typedef struct bottom_work {
-    double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM], diagonal[SK_CUDA_BOTTOM];
-    float faces[SK_CUDA_BOTTOM][SIDES];
-    int cells[SK_CUDA_BOTTOM], beside[SK_CUDA_BOTTOM][SIDES];
-    int count;
-} bottom_work;
-
-/* Lists the unknowns in the order of the places (level 0: of the blocks) and of the cells. Returns their number. */
-SK_DEVICE int list_bottom(sk_cuda_solver *solver, const sk_cuda_level *level, bottom_work *work)
-{
-    const int depth = solver->bottom, most = depth ? level->places : solver->block_count, t = (int)threadIdx.x;
-    if (t == 0)
-        work->count = 0;
-    __syncthreads();
-    for (int n = 0; n < most; n++) {
-        const int block = depth ? level->map[n] : solver->active[n] ? n : 0;
-        for (int c = 0; block && c < CELLS; c += (int)blockDim.x) {
-            const int at = block * CELLS + c + t;
-            int total;
-            const int is = c + t < CELLS && level->inverse[at] > 0.0f, before = work->count + sk_cuda_scan(is, &total);
-            if (is && before < SK_CUDA_BOTTOM)
-                solver->bottom_cell[before] = work->cells[before] = at;
-            __syncthreads();
-            if (t == 0)
-                work->count += total;
-            __syncthreads();
-        }
-    }
-    return work->count < SK_CUDA_BOTTOM ? work->count : SK_CUDA_BOTTOM;
-}
-
-/* The matrix. A thread finds the unknown on a side of another one. */
-SK_DEVICE void fill_bottom(const sk_cuda_level *level, int unknowns, bottom_work *work)
-{
-    const int t = (int)threadIdx.x;
-    for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x)
-        work->a[0][e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
-    for (int e = t; e < unknowns * SIDES; e += (int)blockDim.x) {
-        const int own = work->cells[e / SIDES], side = e % SIDES, block = own / CELLS, c = own % CELLS;
-        const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
-        const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
-        const int other = leaves ? level->neighbour[block][side] : block;
-        const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
-        int found = -1;
-        for (int j = 0; j < unknowns; j++)
-            found = work->cells[j] == there ? j : found;
-        work->faces[e / SIDES][side] = level->face[axis][upper ? there : own];
-        work->beside[e / SIDES][side] = found;
-    }
-    __syncthreads();
-    if (t < unknowns) {
-        double sum = level->excess[work->cells[t]];
-        for (int side = 0; side < SIDES; side++) {
-            const double face = work->faces[t][side];
-            sum += face;
-            if (face > 0.0 && work->beside[t][side] >= 0)
-                work->a[0][t][work->beside[t][side]] -= face;
-        }
-        work->a[0][t][t] = work->diagonal[t] = sum;
-    }
-    __syncthreads();
-}
-
-/* Without an excess the matrix is singular; a small pivot then counts as infinite. Steps take turns between two copies,
- * so that one barrier a step suffices. A thread has a column and some of the rows. */
-SK_DEVICE void invert_bottom(int unknowns, bottom_work *work)
-{
-    const int t = (int)threadIdx.x, teams = (int)blockDim.x / SK_CUDA_BOTTOM, column = t % SK_CUDA_BOTTOM,
-              team = t / SK_CUDA_BOTTOM;
-    for (int k = 0; k < unknowns; k++) {
-        const double(*from)[SK_CUDA_BOTTOM] = work->a[k & 1];
-        const double pivot = from[k][k] > 1e-10 * work->diagonal[k] ? 1.0 / from[k][k] : 0.0;
-        const double row = (column == k ? 1.0 : from[k][column]) * pivot;
-        for (int i = team < teams ? team : unknowns; i < unknowns; i += teams)
-            work->a[~k & 1][i][column] = i == k ? row : (column == k ? 0.0 : from[i][column]) - from[i][k] * row;
-        __syncthreads();
-    }
-}
-
-/* The coarsest level: its unknowns, and the inverse of their matrix by Gauss-Jordan. One thread block. */
-SK_DEVICE void prepare_bottom(sk_cuda_solver *solver)
-{
-    __shared__ bottom_work work;
-    const sk_cuda_level *level = &solver->level[solver->bottom];
-    const int unknowns = list_bottom(solver, level, &work);
-    fill_bottom(level, unknowns, &work);
-    invert_bottom(unknowns, &work);
-    const double(*result)[SK_CUDA_BOTTOM] = work.a[unknowns & 1];
-    for (int e = (int)threadIdx.x; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
-        const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-        solver->bottom_inverse[i][j] =
-            i < unknowns && j < unknowns ? (float)(0.5 * (result[i][j] + result[j][i])) : 0.0f;
-    }
-    if (threadIdx.x == 0)
-        solver->bottom_unknowns = unknowns;
 }
 
 /* The residual and zero vectors, and whether there is anything to do. By all thread blocks but the first, a thread a
@@ -430,15 +389,15 @@ SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
     if (threadIdx.x == 0) {
         solver->residual = solver->computed = squares > 0.0 ? residual : 0.0;
         solver->converged = squares == 0.0 || residual <= solver->tolerance;
-        solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
-        solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
-        solver->done = solver->converged || solver->broken || solver->idle;
+        solver->rz = solver->rz_before = solver->turn.beta = solver->length.alpha = solver->drifted = 0.0;
+        solver->iteration = solver->length.skip = solver->careful = solver->state.check = solver->length.flip = 0;
+        solver->state.done = solver->converged || solver->broken || solver->idle;
     }
 }
 
 /* The coarsest levels by the first thread block, the start of the iterations by the others: neither needs the other. */
 template <bool JOINED>
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     finish_setup(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
 {
     SK_CUDA_WAIT();
@@ -480,20 +439,20 @@ SK_DEVICE void restrict_level_problem(sk_cuda_solver *solver, const sk_cuda_data
     }
 }
 
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     restrict_problem(sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
     SK_CUDA_WAIT();
-    if (!solver->done)
+    if (!solver->state.done)
         restrict_level_problem(solver, data, depth);
 }
 
 /* The smallest levels, from `top` on. One thread block. */
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     restrict_problem_tail(sk_cuda_solver *solver, const sk_cuda_data *data, int top)
 {
     SK_CUDA_WAIT();
-    for (int depth = top; !solver->done && depth < solver->level_count; depth++) {
+    for (int depth = top; !solver->state.done && depth < solver->level_count; depth++) {
         restrict_level_problem(solver, data, depth);
         __threadfence_block();
         __syncthreads();
@@ -510,11 +469,11 @@ void SK_DIM(sk_cuda_restrict_problem)(sk_cuda *cuda)
 
 /* Coefficients of the free cells of the root: sk_face_of_part and sk_excess_of_part. `part` has their inverse diagonals
  * already. Without held cells in a closed component the mean of the residual is left out. A thread a cell. */
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     part_rows(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int root)
 {
     SK_CUDA_WAIT();
-    if (bounded->part.done || root > solver->bottom)
+    if (bounded->part.state.done || root > solver->state.bottom)
         return;
     const sk_cuda_level *level = &solver->level[root], *part = &bounded->part.level[root];
     const int c = (int)threadIdx.x, blocks = root ? blocks_of(solver, root) : solver->block_count - 1;
@@ -547,33 +506,41 @@ static __global__ void __launch_bounds__(CELLS)
     }
 }
 
+SK_DEVICE void coarsen_part_block(const sk_cuda_solver *part, const sk_cuda_level *fine, const sk_cuda_level *level,
+                                  const int32_t *map, int block)
+{
+    __shared__ coarse_place place;
+    find_place<false>(fine, level, map, block, &place);
+    coarsen_cell<false>(fine, level, &place, softness_of(part), block, (int)threadIdx.x);
+}
+
 /* Levels below the root from the free cells. */
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     coarsen_part(sk_cuda_bounded *bounded, const sk_cuda_data *data, int depth)
 {
     SK_CUDA_WAIT();
     sk_cuda_solver *part = &bounded->part;
-    if (part->done || depth > part->bottom)
+    if (part->state.done || depth > part->state.bottom)
         return;
     const sk_cuda_level *fine = &part->level[depth - 1], *level = &part->level[depth];
     const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
     for (int n = (int)blockIdx.x; n < blocks_of(part, depth); n += (int)gridDim.x)
-        coarsen_cell<false>(fine, level, map, softness_of(part), block_of_level(part, depth, n), (int)threadIdx.x);
+        coarsen_part_block(part, fine, level, map, block_of_level(part, depth, n));
 }
 
 /* The smallest of them, from `top` on, and the coarsest matrix. One thread block. */
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 2)
     coarsen_part_tail(sk_cuda_bounded *bounded, const sk_cuda_data *data, int root, int top)
 {
     SK_CUDA_WAIT();
     sk_cuda_solver *part = &bounded->part;
-    if (part->done || root > part->bottom)
+    if (part->state.done || root > part->state.bottom)
         return;
-    for (int depth = top; depth <= part->bottom; depth++) {
+    for (int depth = top; depth <= part->state.bottom; depth++) {
         const sk_cuda_level *fine = &part->level[depth - 1], *level = &part->level[depth];
         const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
         for (int n = 0; n < blocks_of(part, depth); n++)
-            coarsen_cell<false>(fine, level, map, softness_of(part), block_of_level(part, depth, n), (int)threadIdx.x);
+            coarsen_part_block(part, fine, level, map, block_of_level(part, depth, n));
         __threadfence_block();
         __syncthreads();
     }

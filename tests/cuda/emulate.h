@@ -33,6 +33,9 @@ struct float2 {
 struct float4 {
     float x, y, z, w;
 };
+struct int4 {
+    int x, y, z, w;
+};
 
 enum { SK_EMULATED_THREADS = 1024, SK_EMULATED_STACK = 128 * 1024 };
 struct sk_emulated_fiber {
