@@ -5,10 +5,10 @@
 #include <string.h>
 #include "base/dimension.h"
 
-/* Modes of a body, and zeros up to a whole vector. */
-enum { SK_MODES_RANK = SELKIE_DIM == 3 ? 6 : 3, SK_MODES_WIDE = SELKIE_DIM == 3 ? 8 : 4 };
+/* Modes of a mover, and zeros up to a whole vector. */
+enum { SK_MODES_RANK = 3, SK_MODES_WIDE = 4 };
 
-typedef float sk_mode_vector __attribute__((vector_size(4 * (SELKIE_DIM == 3 ? 8 : 4))));
+typedef float sk_mode_vector __attribute__((vector_size(4 * 4)));
 
 static inline sk_mode_vector sk_mode_load(const float from[SK_MODES_WIDE])
 {
@@ -35,11 +35,7 @@ static inline sk_mode_vector sk_mode_multiply(sk_mode_vector x, const float *con
 /* Sum over the lanes. */
 static inline float sk_mode_sum(const sk_mode_vector each)
 {
-    float sum = (each[0] + each[2]) + (each[1] + each[3]);
-#if SELKIE_DIM == 3
-    sum += (each[4] + each[6]) + (each[5] + each[7]);
-#endif
-    return sum;
+    return (each[0] + each[2]) + (each[1] + each[3]);
 }
 
 /* block += a b^T of two vectors of modes. */

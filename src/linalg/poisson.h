@@ -37,7 +37,8 @@ typedef struct sk_poisson_modes {
     int rank; /* modes of a body: 3 in 2D, 6 in 3D */
     size_t entry_count;
     const sk_poisson_mode_entry *entries;
-    const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES]; /* [body_count] R, symmetric */
+    const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES]; /* [body_count] R, symmetric;
+                                         in 3D the first three modes do not answer to the others */
     const double (
         *velocity)[SK_POISSON_MODES]; /* [body_count] m/s before the solve, for callers; rotations at a cell */
 } sk_poisson_modes;

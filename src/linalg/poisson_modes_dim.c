@@ -21,13 +21,13 @@
 
 /* Rings of cells around W for A Z; Z itself ends one ring earlier. Bodies of more entries have one. Work of the factor
  * (multiplications) above which there are fewer. */
-enum { RINGS = SELKIE_DIM == 3 ? 4 : 6, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE };
+enum { RINGS = SELKIE_DIM == 3 ? 4 : 6, MOST_ENTRIES = 60000, WIDE = SK_MODES_WIDE, RANK = SK_MODES_RANK };
 #define MOST_WORK 4e7
 _Static_assert((int)RINGS <= (int)SK_MODES_RINGS, "the rings of a body have no room");
 
-static size_t row_of(const sk_modes *modes, int body)
+static size_t row_of(int body)
 {
-    return (size_t)body * (size_t)modes->rank;
+    return (size_t)body * RANK;
 }
 
 /* --- W --- */
@@ -105,15 +105,15 @@ static void round_modes(const sk_modes *modes, const double *from, int first, in
 {
     for (int b = first; b < last; ++b)
         for (int k = 0; k < WIDE; ++k)
-            modes->rounded[b][k] = k < modes->rank ? (float)from[row_of(modes, b) + (size_t)k] : 0.0f;
+            modes->rounded[b][k] = k < RANK ? (float)from[row_of(b) + (size_t)k] : 0.0f;
 }
 
 /* moved = R sums of one body. */
 static void respond(const sk_modes *modes, int body, const double *sums, double *moved)
 {
-    for (int i = 0; i < modes->rank; ++i) {
+    for (int i = 0; i < RANK; ++i) {
         moved[i] = 0.0;
-        for (int j = 0; j < modes->rank; ++j)
+        for (int j = 0; j < RANK; ++j)
             moved[i] += modes->response[body][i][j] * sums[j];
     }
 }
@@ -123,8 +123,8 @@ static void move_body(sk_modes *modes, int body, const float *x)
 {
     double sums[WIDE];
     gather(&modes->flux, (const float(*)[WIDE])modes->flux.values, body, x, sums);
-    memcpy(modes->sums + row_of(modes, body), sums, (size_t)modes->rank * sizeof *sums);
-    respond(modes, body, sums, modes->moved + row_of(modes, body));
+    memcpy(modes->sums + row_of(body), sums, RANK * sizeof *sums);
+    respond(modes, body, sums, modes->moved + row_of(body));
 }
 
 double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor)
@@ -136,7 +136,7 @@ double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, flo
         move_body(modes, b, x);
     round_modes(modes, modes->moved, first, last);
     sk_team_wait(team);
-    for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
+    for (size_t i = 0; i < row_of(modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
     spread(&modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
            first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
@@ -164,7 +164,7 @@ static double dot(const double *a, const double *b, size_t n)
  * out: their row becomes that of the identity with an infinite pivot, marked by 0. */
 static void factorise(const sk_modes *modes)
 {
-    const size_t n = row_of(modes, modes->body_count);
+    const size_t n = row_of(modes->body_count);
     for (size_t i = 0; i < n; ++i) {
         const size_t first = modes->row_first[i];
         double *own = modes->factor + modes->row_start[i];
@@ -182,7 +182,7 @@ static void factorise(const sk_modes *modes)
 /* x = E^-1 x, in the order of the rows. */
 static void solve_factor(const sk_modes *modes, double *x)
 {
-    const size_t n = row_of(modes, modes->body_count);
+    const size_t n = row_of(modes->body_count);
     for (size_t i = 0; i < n; ++i) {
         const size_t first = modes->row_first[i];
         const double *row = modes->factor + modes->row_start[i], pivot = row[i - first];
@@ -200,12 +200,12 @@ static void solve_factor(const sk_modes *modes, double *x)
 /* x = E^-1 x, in the order of the bodies. */
 static void solve_modes(const sk_modes *modes, double *x)
 {
-    const size_t bytes = (size_t)modes->rank * sizeof *x;
+    const size_t bytes = RANK * sizeof *x;
     for (int n = 0; n < modes->body_count; ++n)
-        memcpy(modes->ordered + row_of(modes, n), x + row_of(modes, modes->body_at[n]), bytes);
+        memcpy(modes->ordered + row_of(n), x + row_of(modes->body_at[n]), bytes);
     solve_factor(modes, modes->ordered);
     for (int n = 0; n < modes->body_count; ++n)
-        memcpy(x + row_of(modes, modes->body_at[n]), modes->ordered + row_of(modes, n), bytes);
+        memcpy(x + row_of(modes->body_at[n]), modes->ordered + row_of(n), bytes);
 }
 
 /* Spreads Z times the solution; the caller has gathered `wanted`. */
@@ -242,12 +242,12 @@ static void move_by_space(sk_modes *modes, int body)
     double sums[WIDE] = {0.0};
     for (size_t m = modes->mover_first[body]; m < modes->mover_first[body + 1]; ++m) {
         const sk_mode_pair *pair = &modes->pairs[modes->by_mover[m]];
-        const double *wanted = modes->wanted + row_of(modes, pair->body);
-        for (int i = 0; i < modes->rank; ++i)
-            for (int j = 0; j < modes->rank; ++j)
+        const double *wanted = modes->wanted + row_of(pair->body);
+        for (int i = 0; i < RANK; ++i)
+            for (int j = 0; j < RANK; ++j)
                 sums[i] += pair->flux[i][j] * wanted[j];
     }
-    respond(modes, body, sums, modes->moved + row_of(modes, body));
+    respond(modes, body, sums, modes->moved + row_of(body));
 }
 
 void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x)
@@ -257,7 +257,7 @@ void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x)
               last = first_body(modes, team.thread + 1, team.threads);
     for (int b = first; b < last; ++b) {
         gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, sums);
-        memcpy(modes->wanted + row_of(modes, b), sums, (size_t)modes->rank * sizeof *sums);
+        memcpy(modes->wanted + row_of(b), sums, RANK * sizeof *sums);
     }
     correct(modes, team, x);
 
@@ -285,9 +285,9 @@ double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, f
     for (int b = first; b < last; ++b) {
         gather_space(modes, b, r, z, own, image);
         move_body(modes, b, z);
-        for (int k = 0; k < modes->rank; ++k) {
-            modes->residual[row_of(modes, b) + (size_t)k] = own[k];
-            modes->wanted[row_of(modes, b) + (size_t)k] = own[k] - image[k];
+        for (int k = 0; k < RANK; ++k) {
+            modes->residual[row_of(b) + (size_t)k] = own[k];
+            modes->wanted[row_of(b) + (size_t)k] = own[k] - image[k];
         }
     }
     sk_team_wait(team);
@@ -295,12 +295,12 @@ double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, f
     /* The part of A' that the motion of the bodies makes: (W^T Z)^T R W^T z. */
     for (int b = first; b < last; ++b)
         for (size_t n = modes->pair_first[b]; n < modes->pair_first[b + 1]; ++n)
-            for (int i = 0; i < modes->rank; ++i)
-                for (int j = 0; j < modes->rank; ++j)
-                    modes->wanted[row_of(modes, b) + (size_t)j] -=
-                        modes->pairs[n].flux[i][j] * modes->moved[row_of(modes, modes->pairs[n].mover) + (size_t)i];
+            for (int i = 0; i < RANK; ++i)
+                for (int j = 0; j < RANK; ++j)
+                    modes->wanted[row_of(b) + (size_t)j] -=
+                        modes->pairs[n].flux[i][j] * modes->moved[row_of(modes->pairs[n].mover) + (size_t)i];
     correct(modes, team, z);
-    for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
+    for (size_t i = 0; i < row_of(modes->body_count); ++i)
         change += modes->residual[i] * modes->wanted[i];
     sk_team_wait(team);
     return change;
@@ -414,8 +414,8 @@ static double find_envelope(sk_modes *modes)
                     first[b] = *least < first[b] ? *least : first[b];
             }
     for (int b = 0; b < modes->body_count; ++b) {
-        const double width = (double)(modes->place_of[b] - first[b] + 1) * modes->rank;
-        work += width * width * modes->rank;
+        const double width = (double)(modes->place_of[b] - first[b] + 1) * RANK;
+        work += width * width * RANK;
     }
     return work;
 }
@@ -425,11 +425,11 @@ static selkie_code reserve_factor(sk_poisson_solver *solver, selkie_error *error
     sk_modes *modes = &solver->modes;
     size_t total = 0;
     for (int n = 0; n < modes->body_count; ++n)
-        for (int k = 0; k < modes->rank; ++k) {
-            const size_t row = row_of(modes, n) + (size_t)k;
-            modes->row_first[row] = row_of(modes, modes->first_at[modes->body_at[n]]);
+        for (int k = 0; k < RANK; ++k) {
+            const size_t row = row_of(n) + (size_t)k;
+            modes->row_first[row] = row_of(modes->first_at[modes->body_at[n]]);
             modes->row_start[row] = total;
-            total += row_of(modes, n + 1) - modes->row_first[row];
+            total += row_of(n + 1) - modes->row_first[row];
         }
     return sk_reserve(solver->memory, (void **)&modes->factor, &modes->factor_capacity, total + 1, sizeof(double),
                       "bodies", error);
@@ -464,11 +464,11 @@ static void find_pairs(sk_modes *modes, int body, uint32_t *number, mode_block *
 /* Adds a block of modes to the rows of a body. */
 static void add_block(const sk_modes *modes, int body, int other, double block[WIDE][WIDE])
 {
-    for (int i = 0; i < modes->rank; ++i) {
-        const size_t row = row_of(modes, modes->place_of[body]) + (size_t)i;
+    for (int i = 0; i < RANK; ++i) {
+        const size_t row = row_of(modes->place_of[body]) + (size_t)i;
         double *to =
-            modes->factor + modes->row_start[row] + row_of(modes, modes->place_of[other]) - modes->row_first[row];
-        for (int j = 0; j < modes->rank; ++j)
+            modes->factor + modes->row_start[row] + row_of(modes->place_of[other]) - modes->row_first[row];
+        for (int j = 0; j < RANK; ++j)
             to[j] += block[i][j];
     }
 }
@@ -510,18 +510,18 @@ static void find_rows(sk_modes *modes, int body, double (*blocks)[WIDE][WIDE], m
     for (size_t n = modes->pair_first[body]; n < modes->pair_first[body + 1]; ++n) {
         const sk_mode_pair *own = &modes->pairs[n];
         double answer[WIDE][WIDE] = {{0.0}}; /* R W^T Z */
-        for (int i = 0; i < modes->rank; ++i)
-            for (int k = 0; k < modes->rank; ++k)
-                for (int j = 0; j < modes->rank; ++j)
+        for (int i = 0; i < RANK; ++i)
+            for (int k = 0; k < RANK; ++k)
+                for (int j = 0; j < RANK; ++j)
                     answer[i][j] += modes->response[own->mover][i][k] * own->flux[k][j];
         for (size_t m = modes->mover_first[own->mover]; m < modes->mover_first[own->mover + 1]; ++m) {
             const sk_mode_pair *pair = &modes->pairs[modes->by_mover[m]];
             const int other = modes->place_of[pair->body];
             if (other > place)
                 continue;
-            for (int k = 0; k < modes->rank; ++k)
-                for (int i = 0; i < modes->rank; ++i)
-                    for (int j = 0; j < modes->rank; ++j)
+            for (int k = 0; k < RANK; ++k)
+                for (int i = 0; i < RANK; ++i)
+                    for (int j = 0; j < RANK; ++j)
                         blocks[other - first][i][j] += answer[k][i] * pair->flux[k][j];
         }
     }
@@ -567,7 +567,8 @@ static selkie_code find_meets(sk_poisson_solver *solver, const int32_t *map, int
 static int rings_around(const sk_poisson_solver *solver)
 {
     enum { SMALL_PART = 8 };
-    const int few = (int64_t)solver->modes.flux.count * SMALL_PART < solver->multigrid.level[0].unknowns;
+    const int64_t cells = (int64_t)solver->modes.flux.cell_count;
+    const int few = cells * SMALL_PART < solver->multigrid.level[0].unknowns;
     return few ? RINGS - 1 : RINGS;
 }
 
@@ -594,7 +595,7 @@ static selkie_code find_space(sk_poisson_solver *solver, const int32_t *flux_map
 static selkie_code reserve(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
-    const size_t bodies = (size_t)given->body_count, rows = bodies * (size_t)given->rank;
+    const size_t bodies = (size_t)(given->body_count * modes->parts_of_body), rows = bodies * RANK;
     struct {
         void **array;
         size_t bytes;
@@ -613,6 +614,7 @@ static selkie_code reserve(sk_poisson_solver *solver, const sk_poisson_modes *gi
         {(void **)&modes->rings, (bodies + 1) * sizeof *modes->rings},
         {(void **)&modes->rows, (bodies + 1) * sizeof *modes->rows},
         {(void **)&modes->rounded, (bodies + 1) * sizeof *modes->rounded},
+        {(void **)&modes->response, (bodies + 1) * sizeof *modes->response},
         {(void **)&modes->body_at, (bodies + 1) * sizeof(int32_t)},
         {(void **)&modes->place_of, (bodies + 1) * sizeof(int32_t)},
         {(void **)&modes->first_at, (bodies + 1) * sizeof(int32_t)},
@@ -647,8 +649,8 @@ static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *er
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->thread_memory, (size_t)threads * room, error));
     char *scratch = modes->thread_memory.data;
     memset(modes->factor, 0,
-           (modes->row_start[row_of(modes, modes->body_count) - 1] + row_of(modes, modes->body_count) -
-            modes->row_first[row_of(modes, modes->body_count) - 1]) *
+           (modes->row_start[row_of(modes->body_count) - 1] + row_of(modes->body_count) -
+            modes->row_first[row_of(modes->body_count) - 1]) *
                sizeof *modes->factor);
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
@@ -674,6 +676,21 @@ static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *er
     return SELKIE_OK;
 }
 
+/* R of each mover. */
+static void read_response(sk_modes *modes, const sk_poisson_modes *given)
+{
+    for (int b = 0; b < given->body_count * modes->parts_of_body; ++b) {
+        const int first = b % modes->parts_of_body * RANK;
+        for (int i = 0; i < RANK; ++i)
+            for (int j = 0; j < RANK; ++j) {
+                const int row = first + i, column = first + j;
+                modes->response[b][i][j] = row < given->rank && column < given->rank
+                                               ? given->response[b / modes->parts_of_body][row][column]
+                                               : 0.0;
+            }
+    }
+}
+
 selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
                                   selkie_error *error)
 {
@@ -685,14 +702,14 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
 
     /* W and Z; z is a map of the cells of W. */
     int32_t *flux_map = (int32_t *)(void *)solver->z;
+    modes->parts_of_body = (given->rank + RANK - 1) / RANK;
     SK_TRY(reserve(solver, given, error));
-    modes->rank = given->rank;
-    modes->response = given->response;
+    read_response(modes, given);
     SK_TRY(SK_DIM(sk_modes_read_flux)(solver, given, error));
     if (!modes->flux.count)
         return SELKIE_OK;
     SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, &modes->flux, flux_map, threads, error));
-    modes->body_count = given->body_count;
+    modes->body_count = given->body_count * modes->parts_of_body;
     SK_TRY(find_space(solver, flux_map, threads, error));
     return fill(solver, threads, error);
 }

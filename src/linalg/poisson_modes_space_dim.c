@@ -4,7 +4,10 @@
 #include <math.h>
 
 /* Steps of conjugate gradients for Z. Those beyond the rings keep to the inner cells. */
-enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 6 : 8, WIDE = SK_MODES_WIDE };
+enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 6 : 8, WIDE = SK_MODES_WIDE, RANK = SK_MODES_RANK };
+
+/* Movers that change the system by less than this part are left to the multigrid cycle. */
+static const double weak_part = 0.15;
 
 /* --- Reading the cells --- */
 
@@ -212,40 +215,61 @@ selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_li
     return SELKIE_OK;
 }
 
-/* W in the order of the bodies, from entries in the order of the cells. */
+/* A mover that cannot move has no part in the system. */
+static int can_move(const sk_modes *modes, int body)
+{
+    int can = 0;
+    for (int i = 0; i < RANK; ++i)
+        can |= modes->response[body][i][i] > 0.0;
+    return can;
+}
+
+/* The unknown of an entry in the fields of level 0; 0 = none. */
+static size_t unknown_of(const sk_poisson_solver *solver, const sk_poisson_mode_entry *entry)
+{
+    const int block = solver->inside[entry->cell / SK_BLOCK_CELLS], c = (int)(entry->cell % SK_BLOCK_CELLS);
+    const int split = sk_split_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
+    return block && sk_is_unknown(&solver->multigrid.level[0], block, split)
+               ? (size_t)block * SK_BLOCK_CELLS + (size_t)split
+               : 0;
+}
+
+/* W in the order of the movers, from entries in the order of the cells. */
 selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
-    const sk_level *level = &solver->multigrid.level[0];
     sk_mode_list *flux = &modes->flux;
-    const size_t bodies = (size_t)given->body_count;
-    memset(flux->first, 0, (bodies + 2) * sizeof *flux->first);
-    flux->count = 0;
+    const int parts = modes->parts_of_body;
+    const size_t movers = (size_t)(given->body_count * parts);
+    memset(flux->first, 0, (movers + 2) * sizeof *flux->first);
 
-    /* Two passes: count the entries of each body, then write them. */
+    /* Two passes: count the entries of each mover, then write them. */
     for (int pass = 0; pass < 2; ++pass) {
         for (size_t e = 0; e < given->entry_count; ++e) {
             const sk_poisson_mode_entry *entry = &given->entries[e];
-            const int block = solver->inside[entry->cell / SK_BLOCK_CELLS], c = (int)(entry->cell % SK_BLOCK_CELLS);
-            const int split =
-                sk_split_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
-            if (!block || !sk_is_unknown(level, block, split))
-                continue;
-            if (pass == 0) {
-                flux->first[entry->body + 2]++;
-                flux->count++;
-                continue;
+            const size_t at = unknown_of(solver, entry);
+            for (int part = 0; at && part < parts; ++part) {
+                const int mover = entry->body * parts + part;
+                if (!can_move(modes, mover))
+                    continue;
+                if (pass == 0) {
+                    flux->first[mover + 2]++;
+                    continue;
+                }
+                const size_t to = flux->first[mover + 1]++;
+                flux->body[to] = mover;
+                flux->at[to] = at;
+                for (int k = 0; k < WIDE; ++k) {
+                    const int mode = part * RANK + k;
+                    flux->values[to][k] = k < RANK && mode < given->rank ? entry->flux[mode] : 0.0f;
+                }
             }
-            const size_t to = flux->first[entry->body + 1]++;
-            flux->body[to] = entry->body;
-            flux->at[to] = (size_t)block * SK_BLOCK_CELLS + (size_t)split;
-            for (int k = 0; k < WIDE; ++k)
-                flux->values[to][k] = k < modes->rank && k < SK_POISSON_MODES ? entry->flux[k] : 0.0f;
         }
         if (pass == 1)
             break;
-        for (size_t b = 0; b < bodies; ++b)
-            flux->first[b + 2] += flux->first[b + 1];
+        for (size_t m = 0; m < movers; ++m)
+            flux->first[m + 2] += flux->first[m + 1];
+        flux->count = flux->first[movers + 1];
         SK_TRY(reserve_list(solver->memory, flux, flux->count + 1, error));
     }
     return SELKIE_OK;
@@ -384,7 +408,23 @@ static inline void list_beside(const sk_level *level, const beside_table *table,
     }
 }
 
-/* Lists the cells of a body: those of W, then ring by ring, and their rows. */
+/* How much a mover changes the system: the trace of R W^T D^-1 W, with D the diagonal of A. `rows` are those of W. */
+static double strength_of(const sk_modes *modes, int body, const sk_mode_row *rows)
+{
+    double sums[RANK][RANK] = {{0.0}}, trace = 0.0;
+    for (size_t e = modes->flux.first[body]; e < modes->flux.first[body + 1]; ++e) {
+        const float *w = modes->flux.values[e], inverse = rows[e - modes->flux.first[body]].inverse;
+        for (int i = 0; i < RANK; ++i)
+            for (int j = 0; j < RANK; ++j)
+                sums[i][j] += (double)(inverse * w[i] * w[j]);
+    }
+    for (int i = 0; i < RANK; ++i)
+        for (int j = 0; j < RANK; ++j)
+            trace += modes->response[body][i][j] * sums[j][i];
+    return trace;
+}
+
+/* Lists the cells of a mover: those of W, then ring by ring, and their rows. */
 static selkie_code list_body(sk_poisson_solver *solver, const beside_table *table, int body, int rings,
                              sk_mode_part *part, selkie_error *error)
 {
@@ -416,13 +456,40 @@ static selkie_code list_body(sk_poisson_solver *solver, const beside_table *tabl
     return SELKIE_OK;
 }
 
-/* The first body of a part: about the same number of entries of W in each. */
+/* Lists the cells around the movers of a body, which are the same, for those that are to be deflated. */
+static selkie_code list_movers(sk_poisson_solver *solver, const beside_table *table, int first_mover, int rings,
+                               size_t most_entries, sk_mode_part *part, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    const size_t from = part->count;
+    int listed = -1, any = 0;
+    for (int m = first_mover; m < first_mover + modes->parts_of_body; ++m) {
+        const size_t own = modes->flux.first[m + 1] - modes->flux.first[m];
+        if (own && listed < 0) {
+            SK_TRY(list_body(solver, table, m, own * (size_t)(rings + 1) > most_entries ? 1 : rings, part, error));
+            listed = m;
+        }
+        const int weak = !own || strength_of(modes, m, part->rows + from) < weak_part;
+        if (!weak)
+            modes->rings[m] = modes->rings[listed];
+        modes->rings[m].from = from;
+        modes->rings[m].is_weak = weak;
+        any |= !weak;
+    }
+    for (int m = first_mover; m < first_mover + modes->parts_of_body; ++m)
+        if (modes->rings[m].is_weak)
+            modes->rings[m] = (sk_mode_rings){.count = 1, .from = from};
+    part->count = any ? part->count : from;
+    return SELKIE_OK;
+}
+
+/* The first mover of a part, which is the first of a body: about the same number of entries of W in each. */
 static int part_of(const sk_modes *modes, int part, int parts)
 {
     const size_t goal = modes->flux.count * (size_t)part / (size_t)parts;
     int body = 0;
     while (body < modes->body_count && modes->flux.first[body] < goal)
-        body++;
+        body += modes->parts_of_body;
     return part == parts ? modes->body_count : body;
 }
 
@@ -430,15 +497,13 @@ static int part_of(const sk_modes *modes, int part, int parts)
 static void take_part(sk_modes *modes, const sk_mode_part *part, int first_body, int last_body)
 {
     sk_mode_list *space = &modes->space;
-    if (first_body >= last_body)
-        return;
-    const size_t to = space->first[first_body];
-    memcpy(space->at + to, part->at, part->count * sizeof *part->at);
-    for (int b = first_body; b < last_body; ++b)
-        modes->rows[b] = part->rows + (space->first[b] - to);
-    for (int b = first_body; b < last_body; ++b)
-        for (size_t e = space->first[b]; e < space->first[b + 1]; ++e)
+    for (int b = first_body; b < last_body; ++b) {
+        const size_t first = space->first[b], count = space->first[b + 1] - first, from = modes->rings[b].from;
+        modes->rows[b] = part->rows + from;
+        memcpy(space->at + first, part->at + from, count * sizeof *part->at);
+        for (size_t e = first; e < first + count; ++e)
             space->body[e] = b;
+    }
 }
 
 selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, size_t most_entries, int threads,
@@ -459,11 +524,9 @@ selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, s
         selkie_code code = SELKIE_OK;
         selkie_error own_error = {0};
         modes->parts[t].count = 0;
-        for (int b = part_of(modes, t, threads); b < part_of(modes, t + 1, threads) && code == SELKIE_OK; ++b) {
-            const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
-            code = list_body(solver, &table, b, own * (size_t)(rings + 1) > most_entries ? 1 : rings, &modes->parts[t],
-                             &own_error);
-        }
+        for (int b = part_of(modes, t, threads); b < part_of(modes, t + 1, threads) && code == SELKIE_OK;
+             b += modes->parts_of_body)
+            code = list_movers(solver, &table, b, rings, most_entries, &modes->parts[t], &own_error);
         if (code == SELKIE_OK)
             continue;
 #pragma omp critical(sk_modes_reserve)
@@ -561,6 +624,8 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
     const size_t first = modes->space.first[body], count = modes->space.first[body + 1] - first,
                  own = modes->flux.first[body + 1] - modes->flux.first[body];
     const float(*flux)[WIDE] = (const float(*)[WIDE])modes->flux.values + modes->flux.first[body];
+    if (!count)
+        return;
     float(*image)[WIDE] = modes->image + first;
     sk_mode_vector turn = {0.0f}, rz = {0.0f}; /* rz: r D^-1 r */
     local_solve s = {.rows = modes->rows[body], .x = modes->space.values + first, .r = scratch};

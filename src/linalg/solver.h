@@ -112,7 +112,9 @@ typedef struct sk_mode_part {
 /* Entries of a body up to each ring of cells around it. */
 typedef struct sk_mode_rings {
     int count;
+    int is_weak; /* it has no cells: the multigrid cycle is enough */
     size_t end[SK_MODES_RINGS + 1];
+    size_t from; /* place of the cells in their part */
 } sk_mode_rings;
 
 /* The flux of a moving body in the deflated space of another: W^T Z. */
@@ -121,10 +123,12 @@ typedef struct sk_mode_pair {
     double flux[SK_MODES_WIDE][SK_MODES_WIDE];
 } sk_mode_pair;
 
-/* Rigid bodies in the system: see poisson_modes_dim.c. */
+/* Rigid bodies in the system: see poisson_modes_dim.c. Bodies are movers here: in 3D the translations of a body are one,
+ * its rotations the next. */
 typedef struct sk_modes {
-    int body_count, rank; /* body_count 0 = none */
-    const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES];
+    int body_count;                                   /* movers, 0 = none */
+    int parts_of_body;                                /* movers of a body */
+    double (*response)[SK_MODES_RANK][SK_MODES_RANK]; /* [bodies] */
     sk_mode_list flux, space;        /* W, and the deflated space Z */
     int32_t *meets;                  /* [space.count] the cell of W in its list; -1 = no body moves it */
     sk_mode_part *parts;             /* [threads] */
@@ -185,7 +189,7 @@ void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x);
 double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z);
 
 /* --- poisson_modes_space_dim.c: the cells of the bodies --- */
-/* W in the order of the bodies, from entries in the order of the cells. */
+/* W in the order of the movers, from entries in the order of the cells. */
 selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error);
 /* Lists the cells of all bodies: those of W, then some rings around them, fewer around bodies of many entries. */
 selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, size_t most_entries, int threads,
