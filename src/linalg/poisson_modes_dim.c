@@ -32,7 +32,7 @@ static size_t row_of(int body)
 
 /* --- W --- */
 
-/* The shares of threads: bodies of about the same number of entries, and cells. */
+/* The shares of threads: bodies of about the same number of entries, and entries. */
 static int first_body(const sk_modes *modes, int thread, int threads)
 {
     const size_t goal = modes->space.count * (size_t)thread / (size_t)threads;
@@ -42,7 +42,7 @@ static int first_body(const sk_modes *modes, int thread, int threads)
     return thread == threads ? modes->body_count : body;
 }
 
-static size_t first_cell(size_t count, int thread, int threads)
+static size_t first_entry(size_t count, int thread, int threads)
 {
     return count * (size_t)thread / (size_t)threads;
 }
@@ -88,15 +88,22 @@ static void gather_space(const sk_modes *modes, int body, const float *r, const 
     }
 }
 
-/* x += factor times the list times the velocities of the modes, for a range of cells. */
-static void spread(const sk_mode_list *list, size_t from, size_t to, const float (*velocity)[WIDE], float factor,
-                   float *x)
+/* x += factor times values of the list times the velocities of the modes, for a thread's share of the entries. The
+ * first entry of a cell adds those of all others. */
+static void spread(const sk_modes *modes, const sk_mode_list *list, const float (*values)[WIDE], sk_team team,
+                   float factor, float *x)
 {
-    for (size_t c = from; c < to; ++c) {
-        sk_mode_vector sums = {0.0f};
-        for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n)
-            sums += sk_mode_load(list->by_cell[n]) * sk_mode_load(velocity[list->owner[n]]);
-        x[list->cell_at[c]] += factor * sk_mode_sum(sums);
+    const float(*velocity)[WIDE] = (const float(*)[WIDE])modes->rounded;
+    const size_t from = first_entry(list->count, team.thread, team.threads),
+                 to = first_entry(list->count, team.thread + 1, team.threads);
+    for (size_t e = from; e < to; ++e) {
+        const uint32_t next = list->next[e];
+        if (!(next & SK_MODE_FIRST))
+            continue;
+        sk_mode_vector sums = sk_mode_load(values[e]) * sk_mode_load(velocity[list->body[e]]);
+        for (uint32_t n = next & ~SK_MODE_FIRST; n != e; n = list->next[n])
+            sums += sk_mode_load(values[n]) * sk_mode_load(velocity[list->body[n]]);
+        x[list->at[e]] += factor * sk_mode_sum(sums);
     }
 }
 
@@ -138,9 +145,7 @@ double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, flo
     sk_team_wait(team);
     for (size_t i = 0; i < row_of(modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
-    spread(&modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
-           first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
-           (float)factor, y);
+    spread(modes, &modes->flux, (const float(*)[WIDE])modes->flux.values, team, (float)factor, y);
     sk_team_wait(team);
     return energy;
 }
@@ -217,23 +222,7 @@ static void correct(sk_modes *modes, sk_team team, float *x)
         round_modes(modes, modes->wanted, 0, modes->body_count);
     }
     sk_team_wait(team);
-    spread(&modes->space, first_cell(modes->space.cell_count, team.thread, team.threads),
-           first_cell(modes->space.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
-           1.0f, x);
-}
-
-/* r -= A Z times the velocities of the modes, for a range of cells. */
-static void subtract_image(const sk_modes *modes, size_t from, size_t to, float *r)
-{
-    const sk_mode_list *list = &modes->space;
-    for (size_t c = from; c < to; ++c) {
-        sk_mode_vector sums = {0.0f};
-        for (size_t n = list->cell_first[c]; n < list->cell_first[c + 1]; ++n) {
-            const uint32_t e = list->order[n];
-            sums += sk_mode_load(modes->image[e]) * sk_mode_load(modes->rounded[list->owner[n]]);
-        }
-        r[list->cell_at[c]] -= sk_mode_sum(sums);
-    }
+    spread(modes, &modes->space, (const float(*)[WIDE])modes->space.values, team, 1.0f, x);
 }
 
 /* The motion of a body under Z times the modes `wanted`. */
@@ -262,16 +251,13 @@ void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x)
     correct(modes, team, x);
 
     /* r -= A' Z: A Z is known, and the bodies move by the pairs. */
-    subtract_image(modes, first_cell(modes->space.cell_count, team.thread, team.threads),
-                   first_cell(modes->space.cell_count, team.thread + 1, team.threads), r);
+    spread(modes, &modes->space, (const float(*)[WIDE])modes->image, team, -1.0f, r);
     for (int b = first; b < last; ++b)
         move_by_space(modes, b);
     sk_team_wait(team);
     round_modes(modes, modes->moved, first, last);
     sk_team_wait(team);
-    spread(&modes->flux, first_cell(modes->flux.cell_count, team.thread, team.threads),
-           first_cell(modes->flux.cell_count, team.thread + 1, team.threads), (const float(*)[WIDE])modes->rounded,
-           -1.0f, r);
+    spread(modes, &modes->flux, (const float(*)[WIDE])modes->flux.values, team, -1.0f, r);
     sk_team_wait(team);
 }
 
@@ -354,6 +340,13 @@ static void order_bodies(sk_poisson_solver *solver, body_place *scratch)
     }
 }
 
+/* The entry of W after n in the cell whose first one is `first`; -1 = none. */
+static inline int32_t next_meeting(const sk_modes *modes, int32_t first, int32_t n)
+{
+    const int32_t next = (int32_t)(modes->flux.next[n] & ~SK_MODE_FIRST);
+    return next == first ? -1 : next;
+}
+
 /* Bodies whose W lies in the cells of a body's Z, in the order in which they are met. `mark` is at least 0 elsewhere.
  */
 static selkie_code list_pairs(sk_poisson_solver *solver, int32_t *mark, selkie_error *error)
@@ -365,9 +358,8 @@ static selkie_code list_pairs(sk_poisson_solver *solver, int32_t *mark, selkie_e
     for (int b = 0; b < modes->body_count; ++b) {
         modes->pair_first[b] = count;
         for (size_t e = modes->space.first[b]; e < modes->space.first[b + 1]; ++e) {
-            const int32_t c = modes->meets[e];
-            for (size_t n = c < 0 ? 0 : modes->flux.cell_first[c]; c >= 0 && n < modes->flux.cell_first[c + 1]; ++n) {
-                const int32_t mover = modes->flux.owner[n];
+            for (int32_t n = modes->meets[e]; n >= 0; n = next_meeting(modes, modes->meets[e], n)) {
+                const int32_t mover = modes->flux.body[n];
                 if (mark[mover] == b)
                     continue;
                 mark[mover] = b;
@@ -391,19 +383,13 @@ static double find_envelope(sk_modes *modes)
         first[b] = modes->place_of[b];
         least_of_mover[b] = modes->body_count;
     }
-    for (size_t c = 0; c < modes->space.cell_count; ++c) {
-        int32_t least = modes->body_count;
-        if (modes->space.cell_first[c + 1] - modes->space.cell_first[c] < 2)
-            continue;
-        for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
-            const int32_t place = modes->place_of[modes->space.owner[n]];
-            least = place < least ? place : least;
+    const sk_mode_list *space = &modes->space;
+    for (size_t e = 0; e < space->count; ++e)
+        for (uint32_t n = space->next[e] & ~SK_MODE_FIRST; n != e; n = space->next[n] & ~SK_MODE_FIRST) {
+            const int32_t place = modes->place_of[space->body[n]];
+            int32_t *own = &first[space->body[e]];
+            *own = place < *own ? place : *own;
         }
-        for (size_t n = modes->space.cell_first[c]; n < modes->space.cell_first[c + 1]; ++n) {
-            int32_t *own = &first[modes->space.owner[n]];
-            *own = least < *own ? least : *own;
-        }
-    }
     for (int pass = 0; pass < 2; ++pass)
         for (int b = 0; b < modes->body_count; ++b)
             for (size_t n = modes->pair_first[b]; n < modes->pair_first[b + 1]; ++n) {
@@ -448,12 +434,8 @@ static void find_pairs(sk_modes *modes, int body, uint32_t *number, mode_block *
     for (size_t n = 0; n < count; ++n)
         number[modes->pairs[first_pair + n].mover] = (uint32_t)n;
     for (size_t e = modes->space.first[body]; e < modes->space.first[body + 1]; ++e) {
-        const int32_t c = modes->meets[e];
-        for (size_t m = c < 0 ? 0 : modes->flux.cell_first[c]; c >= 0 && m < modes->flux.cell_first[c + 1]; ++m) {
-            const uint32_t other = modes->flux.order[m];
-            sk_mode_add_product(modes->flux.values[other], modes->space.values[e],
-                                blocks[number[modes->flux.owner[m]]]);
-        }
+        for (int32_t n = modes->meets[e]; n >= 0; n = next_meeting(modes, modes->meets[e], n))
+            sk_mode_add_product(modes->flux.values[n], modes->space.values[e], blocks[number[modes->flux.body[n]]]);
     }
     for (size_t n = 0; n < count; ++n)
         for (int i = 0; i < WIDE; ++i)
@@ -466,8 +448,7 @@ static void add_block(const sk_modes *modes, int body, int other, double block[W
 {
     for (int i = 0; i < RANK; ++i) {
         const size_t row = row_of(modes->place_of[body]) + (size_t)i;
-        double *to =
-            modes->factor + modes->row_start[row] + row_of(modes->place_of[other]) - modes->row_first[row];
+        double *to = modes->factor + modes->row_start[row] + row_of(modes->place_of[other]) - modes->row_first[row];
         for (int j = 0; j < RANK; ++j)
             to[j] += block[i][j];
     }
@@ -487,14 +468,13 @@ static void find_products(const sk_modes *modes, int body, mode_block *sums)
     }
     for (int i = 0; i < SK_MODES_RANK; ++i)
         sk_mode_store(own[i], sums[place - first][i]);
-    for (size_t e = begin; e < end; ++e) {
-        const size_t c = (size_t)modes->space.cell[e], last = modes->space.cell_first[c + 1];
-        for (size_t n = modes->space.cell_first[c]; n < last; ++n) {
-            const int other = modes->place_of[modes->space.owner[n]];
+    const sk_mode_list *space = &modes->space;
+    for (size_t e = begin; e < end; ++e)
+        for (uint32_t n = space->next[e] & ~SK_MODE_FIRST; n != e; n = space->next[n] & ~SK_MODE_FIRST) {
+            const int other = modes->place_of[space->body[n]];
             if (other < place)
-                sk_mode_add_product(modes->space.values[e], modes->image[modes->space.order[n]], sums[other - first]);
+                sk_mode_add_product(space->values[e], modes->image[n], sums[other - first]);
         }
-    }
 }
 
 /* The rows of a body: Z^T A Z, then the motion of the bodies that both move. `blocks` and `sums` have room for all
@@ -551,15 +531,15 @@ static selkie_code order_pairs(sk_poisson_solver *solver, selkie_error *error)
 
 /* --- Reading --- */
 
-/* The cells of W in which the cells of Z lie. `map` is that of W. */
-static selkie_code find_meets(sk_poisson_solver *solver, const int32_t *map, int threads, selkie_error *error)
+/* The entries of W in the cells of Z. `map` is that of W. */
+static selkie_code find_meets(sk_poisson_solver *solver, const uint32_t *map, int threads, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     SK_TRY(sk_reserve(solver->memory, (void **)&modes->meets, &modes->meets_capacity, modes->space.count + 1,
                       sizeof *modes->meets, "bodies", error));
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (size_t e = 0; e < modes->space.count; ++e)
-        modes->meets[e] = -map[modes->space.at[e]] - 1;
+        modes->meets[e] = (int32_t)map[modes->space.at[e]] - 1;
     return SELKIE_OK;
 }
 
@@ -567,20 +547,20 @@ static selkie_code find_meets(sk_poisson_solver *solver, const int32_t *map, int
 static int rings_around(const sk_poisson_solver *solver)
 {
     enum { SMALL_PART = 8 };
-    const int64_t cells = (int64_t)solver->modes.flux.cell_count;
+    const int64_t cells = (int64_t)solver->modes.flux.count / solver->modes.parts_of_body;
     const int few = cells * SMALL_PART < solver->multigrid.level[0].unknowns;
     return few ? RINGS - 1 : RINGS;
 }
 
 /* Lists the cells of all bodies, with fewer rings where the factor would cost too much. */
-static selkie_code find_space(sk_poisson_solver *solver, const int32_t *flux_map, int threads, selkie_error *error)
+static selkie_code find_space(sk_poisson_solver *solver, const uint32_t *flux_map, int threads, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
     sk_mode_list *space = &modes->space;
     order_bodies(solver, (body_place *)(void *)modes->wanted);
     for (int rings = rings_around(solver);; --rings) {
         SK_TRY(SK_DIM(sk_modes_list_bodies)(solver, rings, MOST_ENTRIES, threads, error));
-        SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, space, NULL, threads, error));
+        SK_DIM(sk_modes_link_cells)(solver, space, (uint32_t *)(void *)solver->p, threads);
         SK_TRY(find_meets(solver, flux_map, threads, error));
         SK_TRY(list_pairs(solver, modes->first_at, error));
         if (find_envelope(modes) < MOST_WORK || rings == 1)
@@ -665,12 +645,6 @@ static selkie_code fill(sk_poisson_solver *solver, int threads, selkie_error *er
 #pragma omp for schedule(dynamic, 1)
         for (int b = 0; b < modes->body_count; ++b)
             find_rows(modes, b, own, behind);
-#pragma omp for schedule(static)
-        for (size_t n = 0; n < modes->space.count; ++n)
-            memcpy(modes->space.by_cell[n], modes->space.values[modes->space.order[n]], sizeof *modes->space.by_cell);
-#pragma omp for schedule(static)
-        for (size_t n = 0; n < modes->flux.count; ++n)
-            memcpy(modes->flux.by_cell[n], modes->flux.values[modes->flux.order[n]], sizeof *modes->flux.by_cell);
     }
     factorise(modes);
     return SELKIE_OK;
@@ -700,15 +674,15 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
     if (!given || !given->body_count || !given->entry_count)
         return SELKIE_OK;
 
-    /* W and Z; z is a map of the cells of W. */
-    int32_t *flux_map = (int32_t *)(void *)solver->z;
+    /* W and Z; z is a map of the cells of W, p one of those of Z. */
+    uint32_t *flux_map = (uint32_t *)(void *)solver->z;
     modes->parts_of_body = (given->rank + RANK - 1) / RANK;
     SK_TRY(reserve(solver, given, error));
     read_response(modes, given);
     SK_TRY(SK_DIM(sk_modes_read_flux)(solver, given, error));
     if (!modes->flux.count)
         return SELKIE_OK;
-    SK_TRY(SK_DIM(sk_modes_order_by_cell)(solver, &modes->flux, flux_map, threads, error));
+    SK_DIM(sk_modes_link_cells)(solver, &modes->flux, flux_map, threads);
     modes->body_count = given->body_count * modes->parts_of_body;
     SK_TRY(find_space(solver, flux_map, threads, error));
     return fill(solver, threads, error);

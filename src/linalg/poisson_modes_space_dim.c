@@ -42,8 +42,8 @@ static void fill_table(beside_table *table)
 }
 
 /* The row of A of an unknown of level 0, and the cells beside it. */
-static void read_cell(const sk_level *level, const beside_table *table, size_t at, sk_mode_row *row,
-                      size_t beside[SK_SIDES])
+static inline void read_cell(const sk_level *level, const beside_table *table, uint32_t at, sk_mode_row *row,
+                             uint32_t beside[SK_SIDES])
 {
     const int block = (int)(at / SK_BLOCK_CELLS), split = (int)(at % SK_BLOCK_CELLS);
     row->diagonal = sk_excess_at(level, block, split);
@@ -51,7 +51,7 @@ static void read_cell(const sk_level *level, const beside_table *table, size_t a
         const int axis = side / 2, upper = side & 1, cell = table->cell[split][side];
         const int next = level->neighbour[block][side], other = cell < 0 ? next : block,
                   there = cell < 0 ? -1 - cell : cell;
-        beside[side] = (size_t)other * SK_BLOCK_CELLS + (size_t)there;
+        beside[side] = (uint32_t)other * SK_BLOCK_CELLS + (uint32_t)there;
         row->face[side] = upper ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[split];
         row->diagonal += row->face[side];
     }
@@ -61,158 +61,34 @@ static void read_cell(const sk_level *level, const beside_table *table, size_t a
 static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t count, selkie_error *error)
 {
     const char *what = "bodies";
-    SK_TRY(sk_reserve(memory, (void **)&list->cell, &list->capacity[0], count, sizeof *list->cell, what, error));
-    SK_TRY(sk_reserve(memory, (void **)&list->body, &list->capacity[1], count, sizeof *list->body, what, error));
-    SK_TRY(sk_reserve(memory, (void **)&list->values, &list->capacity[2], count, sizeof *list->values, what, error));
-    SK_TRY(sk_reserve(memory, (void **)&list->by_cell, &list->capacity[4], count, sizeof *list->by_cell, what, error));
-    SK_TRY(sk_reserve(memory, (void **)&list->at, &list->capacity[5], count, sizeof *list->at, what, error));
-    SK_TRY(sk_reserve(memory, (void **)&list->owner, &list->capacity[6], count, sizeof *list->owner, what, error));
-    return sk_reserve(memory, (void **)&list->order, &list->capacity[3], count, sizeof *list->order, what, error);
+    SK_TRY(sk_reserve(memory, (void **)&list->body, &list->capacity[0], count, sizeof *list->body, what, error));
+    SK_TRY(sk_reserve(memory, (void **)&list->values, &list->capacity[1], count, sizeof *list->values, what, error));
+    SK_TRY(sk_reserve(memory, (void **)&list->at, &list->capacity[2], count, sizeof *list->at, what, error));
+    return sk_reserve(memory, (void **)&list->next, &list->capacity[3], count, sizeof *list->next, what, error);
 }
 
-/* --- Order by cell --- */
-
-/* Entries by block: a stable counting sort, then each block by itself. All tables of a block lie in the cache. */
-typedef struct cell_sort {
-    sk_mode_list *list;
-    int32_t *map;              /* [cells] NULL = not wanted */
-    size_t blocks;             /* with block 0 */
-    int parts;                 /* ranges of entries */
-    uint32_t *start;           /* [parts][blocks] entries of a block in a range, then their places */
-    uint32_t *first;           /* [blocks + 1] entries of a block in `bucket` */
-    uint32_t *cells;           /* [blocks + 1] cells of a block, then its first cell */
-    uint32_t *bucket, *cursor; /* [entries] by block; [cells] next place */
-} cell_sort;
-
-static size_t first_of_part(const cell_sort *sort, int part)
+/* Each thread links the cells of its own blocks. */
+void SK_DIM(sk_modes_link_cells)(const sk_poisson_solver *solver, sk_mode_list *list, uint32_t *map, int threads)
 {
-    return sort->list->count * (size_t)part / (size_t)sort->parts;
-}
-
-static void count_blocks(const cell_sort *sort, int part)
-{
-    uint32_t *start = sort->start + (size_t)part * sort->blocks;
-    memset(start, 0, sort->blocks * sizeof *start);
-    for (size_t e = first_of_part(sort, part); e < first_of_part(sort, part + 1); ++e)
-        start[sort->list->at[e] / SK_BLOCK_CELLS]++;
-}
-
-static void fill_buckets(const cell_sort *sort, int part)
-{
-    uint32_t *start = sort->start + (size_t)part * sort->blocks;
-    for (size_t e = first_of_part(sort, part); e < first_of_part(sort, part + 1); ++e)
-        sort->bucket[start[sort->list->at[e] / SK_BLOCK_CELLS]++] = (uint32_t)e;
-}
-
-/* Counts the entries of each cell of a block. Returns the number of cells. */
-static uint32_t count_cells(const cell_sort *sort, size_t block, uint32_t counts[SK_BLOCK_CELLS])
-{
-    uint32_t cells = 0;
-    memset(counts, 0, SK_BLOCK_CELLS * sizeof *counts);
-    for (uint32_t n = sort->first[block]; n < sort->first[block + 1]; ++n)
-        cells += counts[sort->list->at[sort->bucket[n]] % SK_BLOCK_CELLS]++ == 0;
-    return cells;
-}
-
-/* Numbers the cells of a block and places their entries. */
-static void place_cells(const cell_sort *sort, size_t block)
-{
-    sk_mode_list *list = sort->list;
-    uint32_t counts[SK_BLOCK_CELLS], next = sort->first[block], number = sort->cells[block];
-    count_cells(sort, block, counts);
-    for (size_t c = 0; c < SK_BLOCK_CELLS; ++c) {
-        const size_t at = block * SK_BLOCK_CELLS + c;
-        if (sort->map)
-            sort->map[at] = counts[c] ? -(int32_t)number - 1 : 0;
-        if (!counts[c])
-            continue;
-        list->cell_at[number] = at;
-        list->cell_first[number] = sort->cursor[number] = next;
-        next += counts[c];
-        counts[c] = number++;
-    }
-    for (uint32_t n = sort->first[block]; n < sort->first[block + 1]; ++n) {
-        const uint32_t e = sort->bucket[n], cell = counts[list->at[e] % SK_BLOCK_CELLS];
-        list->cell[e] = (int32_t)cell;
-        list->owner[sort->cursor[cell]] = list->body[e];
-        list->order[sort->cursor[cell]++] = e;
-    }
-}
-
-/* The first place of each block and range. */
-static void add_up_blocks(const cell_sort *sort)
-{
-    uint32_t sum = 0;
-    for (size_t block = 0; block < sort->blocks; ++block) {
-        sort->first[block] = sum;
-        for (int part = 0; part < sort->parts; ++part) {
-            uint32_t *start = &sort->start[(size_t)part * sort->blocks + block];
-            const uint32_t count = *start;
-            *start = sum;
-            sum += count;
-        }
-    }
-    sort->first[sort->blocks] = sum;
-}
-
-static selkie_code reserve_sort(sk_poisson_solver *solver, cell_sort *sort, selkie_error *error)
-{
-    const size_t entries = sort->list->count + 1, words = (size_t)(sort->parts + 2) * (sort->blocks + 1) + 2 * entries;
-    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &solver->modes.thread_memory, words * sizeof(uint32_t), error));
-    sort->start = solver->modes.thread_memory.data;
-    sort->first = sort->start + (size_t)sort->parts * (sort->blocks + 1);
-    sort->cells = sort->first + sort->blocks + 1;
-    sort->bucket = sort->cells + sort->blocks + 1;
-    sort->cursor = sort->bucket + entries;
-    return SELKIE_OK;
-}
-
-/* The entries of a list by cell; those of a cell follow the bodies. */
-selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_list *list, int32_t *map, int threads,
-                                           selkie_error *error)
-{
-    cell_sort sort = {.list = list, .map = map, .parts = threads};
-    sort.blocks = (size_t)solver->multigrid.level[0].block_count + 1;
-    SK_TRY(reserve_sort(solver, &sort, error));
-    const int blocks = (int)sort.blocks;
+    const size_t cells = ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-    for (int part = 0; part < threads; ++part)
-        count_blocks(&sort, part);
-    add_up_blocks(&sort);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-#pragma omp for schedule(static, 1)
-        for (int part = 0; part < threads; ++part)
-            fill_buckets(&sort, part);
-#pragma omp for schedule(dynamic, 8)
-        for (int block = 0; block < blocks; ++block) {
-            uint32_t counts[SK_BLOCK_CELLS];
-            sort.cells[block] =
-                sort.first[block] < sort.first[block + 1] ? count_cells(&sort, (size_t)block, counts) : 0;
+    for (int t = 0; t < threads; ++t) {
+        const size_t begin = cells * (size_t)t / (size_t)threads, end = cells * ((size_t)t + 1) / (size_t)threads;
+        memset(map + begin, 0, (end - begin) * sizeof *map);
+        for (size_t e = 0; e < list->count; ++e) {
+            const size_t at = list->at[e];
+            if (at < begin || at >= end)
+                continue;
+            const uint32_t known = map[at], own = (uint32_t)e;
+            if (!known) {
+                map[at] = own + 1;
+                list->next[e] = own | SK_MODE_FIRST;
+            } else {
+                list->next[e] = list->next[known - 1] & ~SK_MODE_FIRST;
+                list->next[known - 1] = own | SK_MODE_FIRST;
+            }
         }
     }
-
-    /* The first cell of each block. */
-    size_t cells = 0;
-    for (int block = 0; block < blocks; ++block) {
-        const uint32_t own = sort.cells[block];
-        sort.cells[block] = (uint32_t)cells;
-        cells += own;
-    }
-    list->cell_count = cells;
-    SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_first, &list->cell_first_capacity, cells + 1,
-                      sizeof *list->cell_first, "bodies", error));
-    SK_TRY(sk_reserve(solver->memory, (void **)&list->cell_at, &list->cell_at_capacity, cells + 1,
-                      sizeof *list->cell_at, "bodies", error));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 8) if (threads > 1)
-    for (int block = 0; block < blocks; ++block) {
-        if (sort.first[block] < sort.first[block + 1])
-            place_cells(&sort, (size_t)block);
-        else if (map)
-            memset(map + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof *map);
-    }
-    list->cell_first[cells] = list->count;
-    return SELKIE_OK;
 }
 
 /* A mover that cannot move has no part in the system. */
@@ -225,12 +101,12 @@ static int can_move(const sk_modes *modes, int body)
 }
 
 /* The unknown of an entry in the fields of level 0; 0 = none. */
-static size_t unknown_of(const sk_poisson_solver *solver, const sk_poisson_mode_entry *entry)
+static uint32_t unknown_of(const sk_poisson_solver *solver, const sk_poisson_mode_entry *entry)
 {
     const int block = solver->inside[entry->cell / SK_BLOCK_CELLS], c = (int)(entry->cell % SK_BLOCK_CELLS);
     const int split = sk_split_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
     return block && sk_is_unknown(&solver->multigrid.level[0], block, split)
-               ? (size_t)block * SK_BLOCK_CELLS + (size_t)split
+               ? (uint32_t)block * SK_BLOCK_CELLS + (uint32_t)split
                : 0;
 }
 
@@ -247,7 +123,7 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
     for (int pass = 0; pass < 2; ++pass) {
         for (size_t e = 0; e < given->entry_count; ++e) {
             const sk_poisson_mode_entry *entry = &given->entries[e];
-            const size_t at = unknown_of(solver, entry);
+            const uint32_t at = unknown_of(solver, entry);
             for (int part = 0; at && part < parts; ++part) {
                 const int mover = entry->body * parts + part;
                 if (!can_move(modes, mover))
@@ -318,7 +194,7 @@ typedef struct list_box {
     int64_t step[SK_SIDES];
 } list_box;
 
-static list_box find_box(const sk_level *level, const size_t *at, size_t count, int rings)
+static list_box find_box(const sk_level *level, const uint32_t *at, size_t count, int rings)
 {
     enum { MOST_VOLUME = 1 << 20 };
     list_box box = {.low = {INT32_MAX, INT32_MAX, INT32_MAX}, .volume = 1};
@@ -358,12 +234,13 @@ static uint32_t place_in_box(const list_box *box, const sk_level *level, size_t 
 }
 
 /* The place of a cell in the list plus 1, or where it is to be written: at `place` in the box, or by a hash. */
-static inline uint32_t *slot_of(const sk_mode_part *part, const list_box *box, size_t first, size_t at, uint32_t place)
+static inline uint32_t *slot_of(const sk_mode_part *part, const list_box *box, size_t first, uint32_t at,
+                                uint32_t place)
 {
     if (box->volume)
         return &part->table[place];
     const size_t mask = part->table_size - 1;
-    size_t slot = (at * (size_t)2654435769u >> 8) & mask;
+    size_t slot = ((size_t)at * (size_t)2654435769u >> 8) & mask;
     while (part->table[slot] && part->at[first + part->table[slot] - 1] != at)
         slot = (slot + 1) & mask;
     return &part->table[slot];
@@ -387,25 +264,33 @@ static selkie_code size_table(sk_memory *memory, sk_mode_part *part, const list_
     return SELKIE_OK;
 }
 
-/* The row of a cell of the list. New cells beside it join the list if it `grows`; the list has room for all of them. No
- * branches: they could not be predicted. */
-static inline void list_beside(const sk_level *level, const beside_table *table, const list_box *box, size_t first,
-                               size_t e, int grows, sk_mode_part *part)
+/* The rows of the cells of a list from `begin` up to `end`. New cells beside them join the list if it `grows`; it has
+ * room for all of them. No branches: they could not be predicted. The counters are local, since a compiler must assume
+ * that a store changes those of the part. */
+static void list_ring(const sk_level *level, const beside_table *table, const list_box *box, size_t first, size_t begin,
+                      size_t end, int grows, sk_mode_part *part)
 {
-    size_t beside[SK_SIDES];
-    sk_mode_row *row = &part->rows[e];
-    read_cell(level, table, part->at[e], row, beside);
-    for (int side = 0; side < SK_SIDES; ++side) {
-        const int is_open = row->face[side] > 0.0f;
-        const uint32_t at = is_open ? (uint32_t)((int64_t)part->place[e] + box->step[side]) : part->place[e];
-        uint32_t *place = slot_of(part, box, first, is_open ? beside[side] : part->at[e], at);
-        const uint32_t found = *place;
-        part->at[part->count] = beside[side];
-        part->place[part->count] = at;
-        part->count += (size_t)(!found && grows);
-        *place = found || !grows ? found : (uint32_t)(part->count - first);
-        row->beside[side] = is_open ? (int32_t)*place - 1 : -1;
+    const sk_mode_part own = *part;
+    size_t count = own.count;
+    for (size_t e = begin; e < end; ++e) {
+        uint32_t beside[SK_SIDES];
+        sk_mode_row *row = &own.rows[e];
+        const uint32_t here = own.at[e], place_here = own.place[e];
+        read_cell(level, table, here, row, beside);
+        for (int side = 0; side < SK_SIDES; ++side) {
+            const int is_open = row->face[side] > 0.0f;
+            const uint32_t place = is_open ? (uint32_t)((int64_t)place_here + box->step[side]) : place_here;
+            uint32_t *slot = slot_of(&own, box, first, is_open ? beside[side] : here, place);
+            const uint32_t found = *slot, fresh = (uint32_t)(!found && grows);
+            own.at[count] = beside[side];
+            own.place[count] = place;
+            count += fresh;
+            const uint32_t number = fresh ? (uint32_t)(count - first) : found;
+            *slot = number;
+            row->beside[side] = is_open ? (int32_t)number - 1 : -1;
+        }
     }
+    part->count = count;
 }
 
 /* How much a mover changes the system: the trace of R W^T D^-1 W, with D the diagonal of A. `rows` are those of W. */
@@ -431,7 +316,7 @@ static selkie_code list_body(sk_poisson_solver *solver, const beside_table *tabl
     sk_modes *modes = &solver->modes;
     const sk_level *level = &solver->multigrid.level[0];
     const size_t first = part->count, own = modes->flux.first[body + 1] - modes->flux.first[body];
-    const size_t *flux_at = modes->flux.at + modes->flux.first[body];
+    const uint32_t *flux_at = modes->flux.at + modes->flux.first[body];
     const list_box box = find_box(level, flux_at, own, rings);
     SK_TRY(reserve_part(solver->memory, part, first + own + 1, 0, error));
     for (size_t n = 0; n < own; ++n) {
@@ -449,8 +334,7 @@ static selkie_code list_body(sk_poisson_solver *solver, const beside_table *tabl
         modes->rings[body].end[ring] = end - first;
         SK_TRY(reserve_part(solver->memory, part, end + most + 1, 0, error));
         SK_TRY(size_table(solver->memory, part, &box, first, end - first + most, error));
-        for (size_t e = begin; e < end; ++e)
-            list_beside(level, table, &box, first, e, ring < rings, part);
+        list_ring(level, table, &box, first, begin, end, ring < rings, part);
         begin = end;
     }
     return SELKIE_OK;
@@ -554,15 +438,10 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory)
 {
     for (int i = 0; i < 2; ++i) {
         sk_mode_list *list = i ? &modes->space : &modes->flux;
-        sk_release(memory, list->cell);
         sk_release(memory, list->body);
         sk_release(memory, list->values);
-        sk_release(memory, list->by_cell);
         sk_release(memory, list->at);
-        sk_release(memory, list->order);
-        sk_release(memory, list->owner);
-        sk_release(memory, list->cell_first);
-        sk_release(memory, list->cell_at);
+        sk_release(memory, list->next);
     }
     for (size_t t = 0; t < modes->part_capacity; ++t) {
         sk_release(memory, modes->parts[t].at);

@@ -83,26 +83,23 @@ typedef struct sk_mode_row {
 
 enum { SK_MODES_RINGS = SELKIE_DIM == 3 ? 4 : 6 };
 
-/* Values of the modes in cells, in the order of the bodies. */
+/* Values of the modes in cells, in the order of the bodies. The entries of a cell are linked in a circle, and one of
+ * them is its first. */
+#define SK_MODE_FIRST 0x80000000u
 typedef struct sk_mode_list {
     size_t count;
-    int32_t *cell, *body;            /* [count] */
-    size_t *at;                      /* [count] of the cell in the fields of level 0 */
-    float (*values)[SK_MODES_WIDE];  /* [count] */
-    float (*by_cell)[SK_MODES_WIDE]; /* [count] the values in the order of the cells */
-    size_t *first;                   /* [bodies + 1] */
-    size_t cell_count;
-    size_t *cell_first; /* [cell_count + 1] into order */
-    size_t *cell_at;    /* [cell_count] of the cell in the fields of level 0 */
-    uint32_t *order;    /* [count] the entries by cell */
-    int32_t *owner;     /* [count] their bodies */
-    size_t capacity[7], cell_first_capacity, cell_at_capacity;
+    int32_t *body;                  /* [count] */
+    uint32_t *at;                   /* [count] of the cell in the fields of level 0 */
+    uint32_t *next;                 /* [count] the next entry of the cell; of its first one, with SK_MODE_FIRST */
+    float (*values)[SK_MODES_WIDE]; /* [count] */
+    size_t *first;                  /* [bodies + 1] */
+    size_t capacity[4];
 } sk_mode_list;
 
 /* The cells of some bodies that one thread lists. */
 typedef struct sk_mode_part {
     size_t count, at_capacity, row_capacity, place_capacity;
-    size_t *at;
+    uint32_t *at;
     sk_mode_row *rows;
     uint32_t *place; /* of the cells in the box of their body */
     uint32_t *table; /* places of the body's cells in its list plus 1, by the place in the box, or by a hash of `at` */
@@ -123,14 +120,14 @@ typedef struct sk_mode_pair {
     double flux[SK_MODES_WIDE][SK_MODES_WIDE];
 } sk_mode_pair;
 
-/* Rigid bodies in the system: see poisson_modes_dim.c. Bodies are movers here: in 3D the translations of a body are one,
- * its rotations the next. */
+/* Rigid bodies in the system: see poisson_modes_dim.c. Bodies are movers here: in 3D the translations of a body are
+ * one, its rotations the next. */
 typedef struct sk_modes {
     int body_count;                                   /* movers, 0 = none */
     int parts_of_body;                                /* movers of a body */
     double (*response)[SK_MODES_RANK][SK_MODES_RANK]; /* [bodies] */
-    sk_mode_list flux, space;        /* W, and the deflated space Z */
-    int32_t *meets;                  /* [space.count] the cell of W in its list; -1 = no body moves it */
+    sk_mode_list flux, space;                         /* W, and the deflated space Z */
+    int32_t *meets;                  /* [space.count] first entry of W in the cell; -1 = no body moves it */
     sk_mode_part *parts;             /* [threads] */
     float (*image)[SK_MODES_WIDE];   /* [space.count] A Z */
     const sk_mode_row **rows;        /* [bodies] of its cells, in its part */
@@ -194,10 +191,8 @@ selkie_code SK_DIM(sk_modes_read_flux)(sk_poisson_solver *solver, const sk_poiss
 /* Lists the cells of all bodies: those of W, then some rings around them, fewer around bodies of many entries. */
 selkie_code SK_DIM(sk_modes_list_bodies)(sk_poisson_solver *solver, int rings, size_t most_entries, int threads,
                                          selkie_error *error);
-/* The entries of a list by cell; those of a cell follow the bodies. `map`, if not NULL, has room for all cells and gets
- * minus the number of each cell, minus 1, or 0. */
-selkie_code SK_DIM(sk_modes_order_by_cell)(sk_poisson_solver *solver, sk_mode_list *list, int32_t *map, int threads,
-                                           selkie_error *error);
+/* Links the entries of each cell. `map` has room for all cells and gets the first entry of each plus 1, or 0. */
+void SK_DIM(sk_modes_link_cells)(const sk_poisson_solver *solver, sk_mode_list *list, uint32_t *map, int threads);
 void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory);
 /* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 3 (entries + 1) vectors. */
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE]);
