@@ -157,37 +157,44 @@ static double beyond(double low, double high, double x)
     return out > 0.0 ? out : 0.0;
 }
 
-/* Distances of the centres of a row of cells, and the surface nearest to each. */
-static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const body_work *work, int j, int k)
-{
-    const double h = solids->cell_size, far = EXACT_CELLS * h;
-    const int at[3] = {0, j, k};
-    double first[3] = {0.0, 0.0, 0.0}, across2 = 0.0, out2[SK_BLOCK_N];
-    int exact[2] = {SK_BLOCK_N, 0};
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        first[d] = work->corner[d] + (at[d] + 0.5) * h;
-        const double out = beyond(body->low[d], body->high[d], first[d]);
-        across2 += d ? out * out : 0.0;
-    }
+/* How far the centres of cells lie beyond the bounds of a body along each axis, squared. */
+typedef struct beyond_bounds {
+    double along2[SELKIE_DIM][SK_BLOCK_N]; /* m2 */
+} beyond_bounds;
 
-    /* Far cells take the distance to the bounds. */
+static void find_beyond(const sk_solids *solids, const sk_obstacle *body, const body_work *work, beyond_bounds *to)
+{
+    const double h = solids->cell_size;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = 0; i < SK_BLOCK_N; i++) {
+            const double out = beyond(body->low[d], body->high[d], work->corner[d] + (i + 0.5) * h);
+            to->along2[d][i] = out * out;
+        }
+}
+
+/* Distances of the centres of a row of cells, and the surface nearest to each. Far cells take the distance to the
+ * bounds. */
+static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const body_work *work,
+                               const beyond_bounds *bounds, int j, int k)
+{
+    const double h = solids->cell_size, far2 = EXACT_CELLS * h * (EXACT_CELLS * h), scale = 1.0 / (h * h),
+                 *along2 = bounds->along2[0],
+                 across2 = bounds->along2[1][j] + (SELKIE_DIM == 3 ? bounds->along2[SELKIE_DIM - 1][k] : 0.0);
     const size_t row = work->slot * SK_BLOCK_CELLS + (size_t)(SK_BLOCK_N * (j + SK_BLOCK_N * k));
     float distance[SK_BLOCK_N];
-    for (int i = 0; i < SK_BLOCK_N; i++) {
-        const double out = beyond(body->low[0], body->high[0], first[0] + i * h);
-        out2[i] = across2 + out * out;
-    }
     for (int i = 0; i < SK_BLOCK_N; i++)
-        distance[i] = (float)(sqrt(out2[i]) / h);
-    for (int i = 0; across2 <= far * far && i < SK_BLOCK_N; i++)
-        if (!(out2[i] > far * far)) {
+        distance[i] = sqrtf((float)(scale * (across2 + along2[i])));
+
+    /* The bounds are a box, so that the others follow each other. */
+    int exact[2] = {SK_BLOCK_N, 0};
+    for (int i = 0; across2 <= far2 && i < SK_BLOCK_N; i++)
+        if (!(across2 + along2[i] > far2)) {
             exact[0] = i < exact[0] ? i : exact[0];
             exact[1] = i + 1;
         }
-
-    /* The bounds are a box, so that the others follow each other. */
     if (exact[0] < exact[1]) {
-        first[0] += exact[0] * h;
+        const double first[3] = {work->corner[0] + (exact[0] + 0.5) * h, work->corner[1] + (j + 0.5) * h,
+                                 SELKIE_DIM == 3 ? work->corner[2] + (k + 0.5) * h : 0.0};
         sample_row(body, h, first, 1.0, exact[1] - exact[0], distance + exact[0]);
     }
     come_nearer(solids, body, row, distance);
@@ -232,9 +239,11 @@ static void add_piece(sk_solids *solids, uint32_t number, body_work *work)
     const sk_body_piece *piece = &solids->pieces[number];
     const sk_obstacle *body = &solids->obstacles[solids->obstacle_count - solids->body_count + piece->body];
     const block_range cells = range_of_piece(piece), halves = halves_of(body, work->corner, solids->cell_size);
+    beyond_bounds bounds;
+    find_beyond(solids, body, work, &bounds);
     for (int k = 0; k < SK_BLOCK_NZ; k++)
         for (int j = 0; j < SK_BLOCK_N; j++)
-            find_row_distances(solids, body, work, j, k);
+            find_row_distances(solids, body, work, &bounds, j, k);
     if (is_empty(&cells))
         return;
     sample_halves(body, solids->cell_size, &halves, work);

@@ -127,51 +127,73 @@ static __attribute__((unused)) void sample_body(const sk_obstacle *body, const s
     snap(s);
 }
 
-/* Part of a cube in which a linear function is positive, from its mean and its slope along each axis: the volume under
- * a plane (Scardovelli and Zaleski 2000, Eq. 1). The lower limit of the slopes avoids a division by zero; its error is
- * negligible. */
-static float open_cube(float mean, const float slope[3])
+/* Half cells that a surface cuts, 64 at most: means of the distance, its slopes along the axes, and where the solid
+ * part goes. */
+enum { MOST_CUT = 64 };
+typedef struct cut_halves {
+    int count;
+    float mean[MOST_CUT], slope[3][MOST_CUT];
+    float *solid[MOST_CUT];
+} cut_halves;
+
+static inline double cube_above(double x)
 {
-    double m[3], sum = 0.0;
-    for (int axis = 0; axis < 3; axis++)
-        sum += fabs((double)slope[axis]);
-    if (sum == 0.0)
-        return mean > 0.0f ? 1.0f : 0.0f;
-    for (int axis = 0; axis < 3; axis++) {
-        const double share = fabs((double)slope[axis]) / sum;
-        m[axis] = share > 1e-4 ? share : 1e-4;
-    }
-    double total = m[0] + m[1] + m[2], level = 0.5 * total + (double)mean / sum, volume = 0.0;
-    /* Sum over the corners of the cube, with alternating signs. */
-    for (int corner = 0; corner < 8; corner++) {
-        double above = level;
-        int odd = 0;
-        for (int axis = 0; axis < 3; axis++)
-            if (corner >> axis & 1) {
-                above -= m[axis];
-                odd ^= 1;
-            }
-        above = above > 0.0 ? above : 0.0; /* no branch, which could not be predicted */
-        volume += odd ? -above * above * above : above * above * above;
-    }
-    volume /= 6.0 * m[0] * m[1] * m[2];
-    return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;
+    const double above = x > 0.0 ? x : 0.0; /* no branch, which could not be predicted */
+    return above * above * above;
 }
 
-/* Open part of a half cell that a surface cuts. Its lower corner is q. The distance is taken as linear. */
-static float open_half_cell(const float *q)
+/* Part of a cube in which a linear function is positive, from its mean and its slope along each axis: the volume under
+ * a plane (Scardovelli and Zaleski 2000, Eq. 1). The lower limit of the slopes avoids a division by zero; its error is
+ * negligible. Without branches: a loop over it becomes vectors. */
+static inline float open_cube(float mean, float slope_x, float slope_y, float slope_z)
 {
-    static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
-    if (SELKIE_DIM == 2)
-        return sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
+    const double x = fabs((double)slope_x), y = fabs((double)slope_y), z = fabs((double)slope_z), steep = x + y + z,
+                 sum = steep > 0.0 ? steep : 1.0;
+    const double a = x / sum > 1e-4 ? x / sum : 1e-4, b = y / sum > 1e-4 ? y / sum : 1e-4,
+                 c = z / sum > 1e-4 ? z / sum : 1e-4;
+    const double level = 0.5 * (a + b + c) + (double)mean / sum;
+
+    /* Sum over the corners of the cube, with alternating signs. */
+    double volume = cube_above(level) - cube_above(level - a) - cube_above(level - b) + cube_above(level - a - b) -
+                    cube_above(level - c) + cube_above(level - a - c) + cube_above(level - b - c) -
+                    cube_above(level - a - b - c);
+    volume /= 6.0 * a * b * c;
+    volume = volume < 0.0 ? 0.0 : volume > 1.0 ? 1.0 : volume;
+    return (float)(steep > 0.0 ? volume : mean > 0.0f ? 1.0 : 0.0);
+}
+
+/* Writes the solid parts of the cut half cells so far. The distance in them is taken as linear. */
+static void fill_cut_halves(cut_halves *cut)
+{
+    float open[MOST_CUT];
+#pragma omp simd
+    for (int n = 0; n < cut->count; n++)
+        open[n] = open_cube(cut->mean[n], cut->slope[0][n], cut->slope[1][n], cut->slope[2][n]);
+    for (int n = 0; n < cut->count; n++)
+        *cut->solid[n] = 1.0f - open[n];
+    cut->count = 0;
+}
+
+/* Notes a half cell that a surface cuts. Its lower corner is q. */
+static inline void add_cut_half(cut_halves *cut, const float *q, float *solid)
+{
     float mean = 0.0f, slope[3] = {0.0f, 0.0f, 0.0f};
+    if (SELKIE_DIM == 2) {
+        *solid = 1.0f - sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
+        return;
+    }
     for (int corner = 0; corner < 8; corner++) {
-        float value = q[(corner & 1) + (corner >> 1 & 1) * steps[1] + (corner >> 2) * steps[2]];
+        const float value = q[(corner & 1) + (corner >> 1 & 1) * NODES + (corner >> 2) * SLICE];
         mean += 0.125f * value;
         for (int axis = 0; axis < 3; axis++)
             slope[axis] += corner >> axis & 1 ? 0.25f * value : -0.25f * value;
     }
-    return open_cube(mean, slope);
+    cut->mean[cut->count] = mean;
+    for (int axis = 0; axis < 3; axis++)
+        cut->slope[axis][cut->count] = slope[axis];
+    cut->solid[cut->count++] = solid;
+    if (cut->count == MOST_CUT)
+        fill_cut_halves(cut);
 }
 
 /* Solid part of each half cell. */
@@ -211,6 +233,8 @@ static void find_extremes(const float *q, int first, int last, float least[HALVE
 static void measure_halves(const float *distance, const block_range *range, solid_halves *solid)
 {
     const int first = range->low[0], last = range->high[0];
+    cut_halves halves;
+    halves.count = 0;
     for (int k = range->low[2]; k < range->high[2]; k++)
         for (int j = range->low[1]; j < range->high[1]; j++) {
             const float *q = distance + NODES * (j + NODES * k);
@@ -223,8 +247,9 @@ static void measure_halves(const float *distance, const block_range *range, soli
             }
             for (int i = first; cut && i < last; i++)
                 if (least[i] < 0.0f && most[i] > 0.0f)
-                    part[i] = 1.0f - open_half_cell(q + i);
+                    add_cut_half(&halves, q + i, &part[i]);
         }
+    fill_cut_halves(&halves);
 }
 
 /* Share of a trilinear kernel that lies in the solid, for each cell of a range. The kernel is centred on the cell's

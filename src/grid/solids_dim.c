@@ -34,15 +34,17 @@ static float clearance_of(const sk_solids *solids, const sk_grid *grid, const do
         for (int d = 0; d < SELKIE_DIM; d++) {
             const double below = obstacle->swept_low[d] - (corner[d] + SK_BLOCK_N * h),
                          above = corner[d] - obstacle->swept_high[d];
-            apart = fmax(apart, fmax(below, above));
+            const double out = below > above ? below : above; /* fmax may be a call */
+            apart = out > apart ? out : apart;
             middle[d] = corner[d] + half;
         }
-        if (apart < 4 * h) {
+        if (apart < 4 * h && apart < least) {
             /* The sampled distance of a mesh may be too large by a fraction of a cell. */
             const double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal);
-            apart = fmax(apart, distance - half * sqrt((double)SELKIE_DIM) - ((double)solids->motion + 0.5) * h);
+            const double around = distance - half * sqrt((double)SELKIE_DIM) - ((double)solids->motion + 0.5) * h;
+            apart = around > apart ? around : apart;
         }
-        least = fmin(least, apart);
+        least = apart < least ? apart : least;
     }
     return (float)(least / h);
 }
@@ -489,21 +491,28 @@ static void change_piece(sk_solids *solids, const sk_grid *grid, const sk_body_p
     const size_t base = (size_t)solids->block_slot[piece->block] * SK_BLOCK_CELLS;
     double corner[3];
     block_corner(grid, grid->coordinates[piece->block], corner);
+    const int first = piece->low[0], last = piece->high[0];
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int k = piece->low[2]; k < piece->high[2]; k++)
-            for (int j = piece->low[1]; j < piece->high[1]; j++)
-                for (int i = piece->low[0]; i < piece->high[0]; i++) {
-                    const int c = i + SK_BLOCK_N * (j + SK_BLOCK_N * k), e = (d + 1) % 3, f = (d + 2) % 3;
-                    const float share = solids->piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)c];
-                    double x[3];
-                    if (!(share > 0.0f))
-                        continue;
-                    centre_of_face(corner, solids->cell_size, c, d, x);
-                    const double change = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
-                                          by->angular_velocity[f] * (x[e] - by->centre[e]);
-                    solids->velocity[d][base + (size_t)c] +=
-                        share / (1.0f - solids->fraction[d][base + (size_t)c]) * (float)change;
+            for (int j = piece->low[1]; j < piece->high[1]; j++) {
+                const int row = SK_BLOCK_N * (j + SK_BLOCK_N * k), e = (d + 1) % 3, f = (d + 2) % 3;
+                const float *share = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS + row,
+                            *fraction = solids->fraction[d] + base + row;
+                float *velocity = solids->velocity[d] + base + row;
+                double x[3];
+                centre_of_face(corner, solids->cell_size, row, d, x);
+
+                /* The change is linear along the row. */
+                const double start = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
+                                     by->angular_velocity[f] * (x[e] - by->centre[e]),
+                             slope =
+                                 ((f == 0 ? by->angular_velocity[e] : 0.0) - (e == 0 ? by->angular_velocity[f] : 0.0)) *
+                                 solids->cell_size;
+                for (int i = first; i < last; i++) {
+                    const float change = (float)(start + slope * i), closed = 1.0f - fraction[i];
+                    velocity[i] += share[i] > 0.0f ? share[i] / closed * change : 0.0f;
                 }
+            }
 }
 
 void SK_DIM(sk_solids_change_velocity)(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes,
