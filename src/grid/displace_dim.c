@@ -102,8 +102,9 @@ static inline __attribute__((always_inline)) void keep_out(const displaced_block
     iw near = ~lanes_clear(in, cells, from, length) & iw_first(lanes);
     if (!iw_any(near))
         return;
+    const sk_lane_paths paths = {from, to, fw_splat(0.0f), fw_splat(0.0f)};
     near &= sk_lanes_may_meet_bodies(solids, in->grid, in->leavers.block,
-                                     length + solids->motion + 0.53f < SK_SWEEP_SAMPLED, from, to);
+                                     length + solids->motion + 0.53f < SK_SWEEP_SAMPLED, &paths);
     const unsigned wanted = iw_bits(near);
     if (!wanted)
         return;

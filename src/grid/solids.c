@@ -225,6 +225,9 @@ static void find_ball(sk_obstacle *obstacle)
     double local[3], start[3], end[3], move2 = 0.0, arm2 = 0.0, turn2 = 0.0;
     obstacle->reach = sk_shape_ball(obstacle->shape, local);
     memcpy(obstacle->middle, local, sizeof obstacle->middle);
+    memcpy(obstacle->ball_start, local, sizeof obstacle->ball_start);
+    memset(obstacle->ball_way, 0, sizeof obstacle->ball_way);
+    obstacle->ball = obstacle->reach;
     if (!obstacle->placed || !(obstacle->reach < INFINITY))
         return;
     sk_pose_to_world(&obstacle->start, local, start);
@@ -233,11 +236,14 @@ static void find_ball(sk_obstacle *obstacle)
         const double move = obstacle->end.translation[d] - obstacle->start.translation[d],
                      arm = local[d] - obstacle->start.center[d];
         obstacle->middle[d] = 0.5 * (start[d] + end[d]);
+        obstacle->ball_start[d] = start[d];
+        obstacle->ball_way[d] = end[d] - start[d];
         move2 += move * move;
         arm2 += arm * arm;
         turn2 += obstacle->turn[d] * obstacle->turn[d];
     }
     obstacle->reach += 0.5 * (sqrt(move2) + sqrt(turn2 * arm2));
+    obstacle->ball += sqrt(turn2 * arm2); /* off the straight way by less than the length of the arc */
 }
 
 /* Rotation and bounds of the motion from start to end. Returns how far a point moves at most, m. */

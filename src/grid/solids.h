@@ -45,6 +45,8 @@ typedef struct sk_obstacle {
     double turn[3];                     /* rad  rotation vector from start to end */
     double swept_low[3], swept_high[3]; /* m    bounds of all poses between */
     double middle[3], reach;            /* m    a ball around all poses between */
+    double ball_start[3], ball_way[3];  /* m    centre of a ball around it at the start, and its way to the end */
+    double ball;                        /* m    its radius, with the bend of the way */
 } sk_obstacle;
 
 /* A region of liquid with an imposed velocity, such as a running source: its faces are closed and move with the

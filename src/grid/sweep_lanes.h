@@ -9,37 +9,63 @@
 #include "base/simd.h"
 #include "grid/sweep.h"
 
-/* may_meet() of sweep_plain.h for a batch and a body, in single precision: the margin (m) covers its rounding. */
+/* Paths of a batch of particles, straight, and the shares of the step at which they begin and end. */
+typedef struct sk_lane_paths {
+    const fw *from, *to; /* m  [dimension] */
+    fw begin, end;
+} sk_lane_paths;
+
+/* may_meet() of sweep_plain.h for a batch and a body, in single precision: the margin (m) covers its rounding. The ball
+ * is that of the pose: seen from its moving centre, a path is straight again. */
 static inline __attribute__((always_inline, unused)) iw sk_lanes_may_meet(const sk_obstacle *body, float margin,
-                                                                          const fw from[3], const fw to[3])
+                                                                          const sk_lane_paths *paths)
 {
     iw outside = iw_splat(0);
-    fw apart2 = fw_splat(0.0f), reach = fw_splat((float)body->reach + margin);
+    fw start[SELKIE_DIM], way[SELKIE_DIM], along = fw_splat(0.0f), length2 = fw_splat(1e-30f), apart2 = fw_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        outside |= (fw_max(paths->from[d], paths->to[d]) < (float)body->swept_low[d] - margin) |
+                   (fw_min(paths->from[d], paths->to[d]) > (float)body->swept_high[d] + margin);
+    if (!iw_any(~outside)) /* most batches */
+        return iw_splat(0);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const fw apart = 0.5f * (from[d] + to[d]) - (float)body->middle[d];
-        outside |= (fw_max(from[d], to[d]) < (float)body->swept_low[d] - margin) |
-                   (fw_min(from[d], to[d]) > (float)body->swept_high[d] + margin);
-        apart2 += apart * apart;
-        reach += 0.5f * fw_abs(to[d] - from[d]);
+        const fw from = paths->from[d], to = paths->to[d];
+        start[d] = from - (float)body->ball_start[d] - paths->begin * (float)body->ball_way[d];
+        way[d] = to - (float)body->ball_start[d] - paths->end * (float)body->ball_way[d] - start[d];
+        along -= start[d] * way[d];
+        length2 += way[d] * way[d];
     }
+    const fw nearest = fw_min(fw_max(along / length2, fw_splat(0.0f)), fw_splat(1.0f));
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const fw apart = start[d] + nearest * way[d];
+        apart2 += apart * apart;
+    }
+    const float reach = (float)body->ball + margin;
     return ~(outside | (apart2 > reach * reach));
+}
+
+/* A margin (m) of such tests: that of may_meet() and rounding. */
+static inline __attribute__((unused)) float sk_lanes_margin(const sk_solids *solids)
+{
+    double largest = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const double low = fabs(solids->low[d]), high = fabs(solids->high[d]), most = low > high ? low : high;
+        largest = most > largest ? most : largest;
+    }
+    return (float)(6.0 * SK_SWEEP_GAP * solids->cell_size + 1e-6 * largest);
 }
 
 /* Lanes that can meet a body near their block. They lie in cells of the block (`known`) or have come from there by less
  * than SK_SWEEP_SAMPLED, the motion of the bodies included. Other lanes may meet anything, and so may all where there
  * are other obstacles or joined sides. */
 static inline __attribute__((unused)) iw sk_lanes_may_meet_bodies(const sk_solids *solids, const sk_grid *grid,
-                                                                  int block, iw known, const fw from[3], const fw to[3])
+                                                                  int block, iw known, const sk_lane_paths *paths)
 {
     iw may = ~known;
-    double largest = 0.0;
     if (solids->obstacle_count > solids->body_count || grid->periodic)
         return iw_splat(-1);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        largest = fmax(largest, fmax(fabs(solids->low[d]), fabs(solids->high[d])));
-    const float margin = (float)(0.02 * solids->cell_size + 1e-6 * largest);
+    const float margin = sk_lanes_margin(solids);
     for (uint32_t n = solids->piece_first[block]; n < solids->piece_first[block + 1]; n++)
-        may |= sk_lanes_may_meet(&solids->obstacles[solids->pieces[n].body], margin, from, to);
+        may |= sk_lanes_may_meet(&solids->obstacles[solids->pieces[n].body], margin, paths);
     return may;
 }
 

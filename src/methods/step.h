@@ -128,6 +128,7 @@ typedef struct sk_step {
     sk_poisson_report density_report;
     double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
     int64_t redistributed, pushed_out;                               /* particles in the last step */
+    int none_inside;                   /* no particle has the flag SK_PARTICLE_INSIDE; 0 also if that is not known */
     int density_passes, correct_again; /* corrections so far in this step; whether one more is needed */
     int sorts_later; /* a method sorts after the corrections of positions, which then need no sort of their own */
 

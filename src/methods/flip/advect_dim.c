@@ -358,8 +358,9 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw 
     iw wanted = ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, part) & iw_first(lanes);
     if (iw_any(wanted)) {
         const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
+        const sk_lane_paths paths = {part->from, x, 1.0f - part->remaining / frame->dt, 1.0f - part->after / frame->dt};
         wanted &= sk_lanes_may_meet_bodies(solids, &frame->step->grid, part->block,
-                                           (cells >= 0) & (least < SK_SWEEP_SAMPLED), part->from, x);
+                                           (cells >= 0) & (least < SK_SWEEP_SAMPLED), &paths);
     }
     for (unsigned some = iw_bits(wanted); some; some &= some - 1) {
         const int l = __builtin_ctz(some);

@@ -25,6 +25,15 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
 
 /* --- particles inside solids (sec. 3.3) --- */
 
+/* Clears the flags of the last correction. */
+static void clear_flags(const sk_grid *grid, sk_particle *all, int block)
+{
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
+        if (all[p].flags & SK_PARTICLE_INSIDE)
+            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
+}
+
 /* The displacement of each closed cell, in cells, into CHANGE_*: that of its deepest particle to the surface, at most
  * 0.5 (Eq. 13). Particles inside rest relative to the solid. Returns their number. No unknown of the grid covers them,
  * so without this push they would accumulate. */
@@ -34,12 +43,6 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     int64_t found = 0;
-
-    /* Clear the flags of the last step. */
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
-        if (all[p].flags & SK_PARTICLE_INSIDE)
-            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
-
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
             continue;
@@ -191,10 +194,13 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     {
         if (asked)
             spread += form->spread(step, records, b);
+        if (push && !step->none_inside)
+            clear_flags(grid, records, b);
         if (push && step->solids.block_slot[b])
             intruders += find_intruders(step, records, b);
     }
     step->redistributed += spread;
+    step->none_inside = push && !intruders; /* most steps: they need not look at every particle */
     step->pushed_out = again ? step->pushed_out : intruders;
     int pushing = intruders > 0;
     const int local = again && !pushing;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
-#include "grid/sweep.h"
+#include "grid/sweep_lanes.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/rigid_liquid/rigid_liquid_kernels.h"
 
@@ -34,28 +34,49 @@ static int may_touch(const sk_step *step, int block, const sk_obstacle *body, do
     return 1;
 }
 
+/* Is a row of cells too far from the ball around the body for particles that go at most `reach` cells? */
+static int is_beside(const sk_step *step, int block, const sk_obstacle *body, double reach, int j, int k)
+{
+    const sk_grid *grid = &step->grid;
+    const int at[3] = {0, j, k};
+    const double most = body->reach / grid->cell_size + reach + 1.0; /* more than half of the row's diagonal */
+    double apart2 = 0.0;
+    for (int d = 1; d < SELKIE_DIM; d++) {
+        const double row = grid->corner[d] + (grid->coordinates[block][d] * SK_BLOCK_N + at[d] + 0.5) * grid->cell_size,
+                     apart = (row - body->middle[d]) / grid->cell_size;
+        apart2 += apart * apart;
+    }
+    return apart2 > most * most;
+}
+
+/* Writes the contact of a particle with a body, if it has one. */
+static int touches(const sk_step *step, uint32_t p, int number, const sk_obstacle *body, sk_body_contact *to)
+{
+    const double gap = SK_SWEEP_GAP * step->grid.cell_size;
+    const float *x = step->particles.records[p].position;
+    const double point[3] = {(double)x[0], (double)x[1], SELKIE_DIM == 3 ? (double)x[2] : 0.0};
+    double local[3], normal[3], world[3];
+    sk_pose_to_local(&body->end, point, local);
+    if (sk_shape_distance_within(body->shape, local, 3.0 * gap, normal) > 2.0 * gap)
+        return 0;
+    sk_pose_rotate(&body->end, normal, world);
+    *to = (sk_body_contact){p, number, {(float)world[0], (float)world[1], (float)world[2]}};
+    return 1;
+}
+
 /* Writes the contacts of particles with one body. Returns their number. */
 static uint32_t contacts_with(const sk_step *step, uint32_t first, uint32_t last, int number, const sk_obstacle *body,
                               sk_body_contact *to)
 {
-    const double gap = SK_SWEEP_GAP * step->grid.cell_size, reach = body->reach + 4.0 * gap;
+    const float margin = sk_lanes_margin(&step->solids);
     uint32_t count = 0;
-    for (uint32_t p = first; p < last; p++) {
-        const float *x = step->particles.records[p].position;
-        const double point[3] = {(double)x[0], (double)x[1], SELKIE_DIM == 3 ? (double)x[2] : 0.0};
-        double local[3], normal[3], world[3], apart2 = 0.0;
-        int near = 1;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            near &= point[d] > body->swept_low[d] - 4.0 * gap && point[d] < body->swept_high[d] + 4.0 * gap;
-            apart2 += (point[d] - body->middle[d]) * (point[d] - body->middle[d]);
-        }
-        if (!near || apart2 > reach * reach) /* outside its box, or its ball */
-            continue;
-        sk_pose_to_local(&body->end, point, local);
-        if (sk_shape_distance_within(body->shape, local, 3.0 * gap, normal) > 2.0 * gap)
-            continue;
-        sk_pose_rotate(&body->end, normal, world);
-        to[count++] = (sk_body_contact){p, number, {(float)world[0], (float)world[1], (float)world[2]}};
+    for (uint32_t p = first; p < last; p += SK_WIDE) {
+        const int lanes = last - p < SK_WIDE ? (int)(last - p) : SK_WIDE;
+        fw x[4];
+        fw_load_columns(step->particles.records[p].position, lanes, x);
+        const sk_lane_paths paths = {x, x, fw_splat(1.0f), fw_splat(1.0f)};
+        for (unsigned some = iw_bits(sk_lanes_may_meet(body, margin, &paths) & iw_first(lanes)); some; some &= some - 1)
+            count += (uint32_t)touches(step, p + (uint32_t)__builtin_ctz(some), number, body, to + count);
     }
     return count;
 }
@@ -74,6 +95,8 @@ static uint32_t contacts_of_block(const sk_step *step, int block, double reach, 
         for (int k = low[2]; k < high[2]; k++)
             for (int j = low[1]; j < high[1]; j++) {
                 const uint32_t *row = start + SK_BLOCK_N * (j + SK_BLOCK_N * k);
+                if (is_beside(step, block, body, reach, j, k))
+                    continue;
                 count += to ? contacts_with(step, row[low[0]], row[high[0]], b, body, to + count)
                             : row[high[0]] - row[low[0]];
             }
