@@ -52,6 +52,44 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     return found;
 }
 
+/* Does a closed cell of a block have particles? */
+static int has_intruders(const sk_step *step, int block)
+{
+    const uint8_t *kinds = step->grid.kinds + (size_t)block * SK_BLOCK_CELLS;
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    int found = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        found |= ((kinds[c] & SK_CELL_KIND_MASK) == SK_CELL_SOLID) & (start[c] != start[c + 1]);
+    return found;
+}
+
+/* Finds the particles in closed cells and their displacements. Most steps have none, and leave CHANGE_* as it is.
+ * Returns their number. */
+static int64_t push_out(const sk_step *step, sk_particle *records)
+{
+    const sk_grid *grid = &step->grid;
+    int64_t intruders = 0;
+    int any = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(| : any)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        any |= step->solids.block_slot[b] && has_intruders(step, b);
+    if (!any)
+        return 0;
+#pragma omp parallel num_threads(step->threads) reduction(+ : intruders)
+    {
+#pragma omp for schedule(static)
+        for (int b = 0; b < grid->block_count; b++)
+            for (int d = 0; d < SELKIE_DIM; d++)
+                memset(grid->fields[SK_FIELD_CHANGE_X + d] + (size_t)b * SK_BLOCK_CELLS, 0,
+                       SK_BLOCK_CELLS * sizeof(float));
+#pragma omp for schedule(dynamic, 8)
+        for (int b = 1; b <= grid->particle_blocks; b++)
+            if (step->solids.block_slot[b])
+                intruders += find_intruders(step, records, b);
+    }
+    return intruders;
+}
+
 /* --- repeated corrections --- */
 
 /* Chooses the cells of a further correction in this step. The first correction leaves errors near squeezed liquid, so
@@ -185,20 +223,18 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     int64_t spread = 0, intruders = 0;
     int asked = step->scene->idp.redistribute,
         push = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT && step->solids.obstacle_count;
-    for (int d = 0; push && d < SELKIE_DIM; d++)
-        memset(grid->fields[SK_FIELD_CHANGE_X + d], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads) reduction(+ : spread, intruders)
+#pragma omp parallel num_threads(step->threads) reduction(+ : spread)
     SK_EACH_DEALT(b, &deal)
     {
         if (asked)
             spread += form->spread(step, records, b);
         if (push && !step->none_inside)
             clear_flags(grid, records, b);
-        if (push && step->solids.block_slot[b])
-            intruders += find_intruders(step, records, b);
     }
+    if (push)
+        intruders = push_out(step, records);
     step->redistributed += spread;
     step->none_inside = push && !intruders; /* most steps: they need not look at every particle */
     step->pushed_out = again ? step->pushed_out : intruders;
