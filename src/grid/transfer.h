@@ -33,6 +33,9 @@ typedef struct sk_transfer_options {
     /* Tables by the attribute "material"; to the grid alone. */
     const float *relative_density; /* [SK_TRANSFER_MATERIALS] density over the reference density; NULL = one density */
     const uint8_t *material_mask;  /* [SK_TRANSFER_MATERIALS] not 0 = its particles count; NULL = all count */
+    /* To the grid alone, NULL = none: [blocks] gets 1 where particles that count reach a block and may get 0 elsewhere.
+     * The fields of the others stay as they are. */
+    uint8_t *reached_blocks;
     int only_changes; /* only positions have changed since the last transfer, and only in blocks that the grid's
                          `changes` mark */
 } sk_transfer_options;

@@ -753,6 +753,10 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
             masked ? sk_runs_around(grid, sk_whole_runs(counted, grid->particle_blocks + 1), b) : all;
         float *volume = grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS;
         tiles_around around;
+        if (options->reached_blocks)
+            options->reached_blocks[b] = reached != 0;
+        if (!reached && options->reached_blocks)
+            continue;
         if (!reached) {
             faces_of_none(grid, b);
             memset(volume, 0, SK_BLOCK_CELLS * sizeof *volume);

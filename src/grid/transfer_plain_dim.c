@@ -51,6 +51,8 @@ selkie_code SK_DIM(sk_transfer_to_grid_plain)(sk_grid *grid, const sk_particles 
             sk_plain_set_faces(grid, &sums, data.material != NULL, options->density_per_particle, at);
             grid->fields[SK_FIELD_DENSITY][at] = sums.centre * options->density_per_particle;
         }
+        if (options->reached_blocks)
+            options->reached_blocks[b] = 1;
     }
     return SELKIE_OK;
 }

@@ -53,13 +53,14 @@ sk_mixture_faces sk_mixture_faces_of(const sk_mixture *mixture, const sk_step *s
     return f;
 }
 
-selkie_code sk_mixture_gather(const sk_mixture *mixture, sk_step *step, const uint8_t *mask,
+selkie_code sk_mixture_gather(const sk_mixture *mixture, sk_step *step, const uint8_t *mask, uint8_t *reached,
                               sk_mixture_transfer transfer, selkie_error *error)
 {
     const sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
                                          .density_per_particle = 1.0f / (float)step->particles_per_cell,
                                          .relative_density = step->relative_density,
                                          .material_mask = mask,
+                                         .reached_blocks = reached,
                                          .threads = step->threads};
     sk_grid view = step->grid;
     for (int d = 0; d < 3; d++) {

@@ -35,8 +35,9 @@ selkie_code sk_mixture_add_fields(sk_mixture *mixture, sk_step *step, const sk_m
 sk_mixture_faces sk_mixture_faces_of(const sk_mixture *mixture, const sk_step *step);
 
 /* Velocity, volume and lightness of the materials in `mask`, by the transfer of the liquid with other fields. `before`
- * holds the lightness until the velocity before the pressure solve takes its place. */
-selkie_code sk_mixture_gather(const sk_mixture *mixture, sk_step *step, const uint8_t *mask,
+ * holds the lightness until the velocity before the pressure solve takes its place. `reached`, if not NULL, is that of
+ * the transfer: other blocks keep their fields. */
+selkie_code sk_mixture_gather(const sk_mixture *mixture, sk_step *step, const uint8_t *mask, uint8_t *reached,
                               sk_mixture_transfer transfer, selkie_error *error);
 
 #endif

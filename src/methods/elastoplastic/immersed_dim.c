@@ -77,7 +77,7 @@ static void mix_cell(const sk_step *step, const sk_mixture_faces *f, sk_plain_ce
 static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, sk_phase_function to_grid, selkie_error *error)
 {
     const sk_immersed *immersed = sk_immersed_of(step);
-    SK_TRY(sk_mixture_gather(&immersed->mixture, step, immersed->point_mask, transfer, error));
+    SK_TRY(sk_mixture_gather(&immersed->mixture, step, immersed->point_mask, NULL, transfer, error));
     if (immersed->is_stepping)
         SK_TRY(fill_nodes(step, to_grid, error));
     const sk_mixture_faces f = sk_mixture_faces_of(&sk_immersed_of(step)->mixture, step);

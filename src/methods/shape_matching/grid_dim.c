@@ -124,6 +124,8 @@ static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
     const float *solid_density = step->grid.fields[step->soft->mixture.solid_density];
     const int whole = is_unilateral(step); /* its faces hold the density of both */
     int shared = 0;
+    if (!step->soft->shared[block])
+        return; /* no particle of a body reaches it */
     for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
         density[i] += solid_density[i];
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -195,7 +197,7 @@ static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, sk_mixture_t
                       (size_t)step->grid.block_count, 1, "bodies", error));
     if (step->is_dry)
         return weigh_cells(step, density, error);
-    SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, transfer, error));
+    SK_TRY(sk_mixture_gather(&step->soft->mixture, step, step->soft->solid_mask, step->soft->shared, transfer, error));
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++)
