@@ -73,7 +73,7 @@ typedef struct selkie_idp_def {
     double density_min; /*   bounds of density over rest density on the right side */
     double density_max;
     int passes;      /*   corrections in a step, at most: more than one only where liquid is badly squeezed */
-    int settle;      /*   corrections before the first step */
+    int settle;      /*   corrections before the first step; -1: as the start needs */
     double evenness; /*   weight of the number of particles in a cell beside the density of the kernel */
 } selkie_idp_def;
 

@@ -393,6 +393,25 @@ double sk_scene_reflection(const selkie_scene *scene)
     return sk_scene_is_full(scene) ? 1.0 : 0.8;
 }
 
+int sk_scene_settle_rounds(const selkie_scene *scene)
+{
+    if (scene->idp.settle >= 0)
+        return scene->idp.settle;
+    const int additions =
+        scene->body_count + scene->object_count + (scene->material_count > 1) + sk_scene_has_immersed_points(scene);
+    const double *g = scene->gravity;
+    int rests = !additions && !sk_scene_melts(scene) && (g[0] != 0.0 || g[1] != 0.0 || g[2] != 0.0);
+    for (int l = 0; l < scene->liquid_count; l++) {
+        const selkie_liquid_def *liquid = &scene->liquids[l];
+        rests &= liquid->count == 0 && !liquid->fill_obstacles && liquid->flow.kind == SELKIE_FLOW_NONE;
+        for (int d = 0; d < 3; d++)
+            rests &= liquid->velocity[d] == 0.0 && liquid->angular_velocity[d] == 0.0;
+        for (int n = 0; n < 9; n++)
+            rests &= liquid->velocity_gradient[n] == 0.0;
+    }
+    return rests;
+}
+
 double selkie_scene_cfl(const selkie_scene *scene)
 {
     if (scene->time.cfl > 0.0)

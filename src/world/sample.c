@@ -18,9 +18,13 @@
 #include "defs/materials.h"
 #include "defs/structs.h"
 #include "world/flow.h"
+#include "world/sample_level.h"
 #include "world/world_internal.h"
 
-enum { SPAN = 8 }; /* cells per axis of a span, which is tested as a whole first */
+enum {
+    SPAN = 8,       /* cells per axis of a span, which is tested as a whole first */
+    LEVEL_CELLS = 4 /* rows below a level surface end above this depth */
+};
 
 int sk_scene_particles_per_cell(const selkie_scene *scene)
 {
@@ -33,10 +37,11 @@ typedef struct sampler {
     const sk_grid *grid;
     const sk_solids *solids;
     sk_shape **shapes;
-    sk_flow *flows;       /* [liquid_count] velocity fields */
-    sk_particle *records; /* of all particles, where they are written */
-    uint32_t *materials;  /* parallel to the records; NULL for a scene with one material */
-    float *temperatures;  /* K  likewise; NULL without heat */
+    sk_flow *flows;        /* [liquid_count] velocity fields */
+    sk_level_rows *levels; /* [liquid_count] rows below level surfaces */
+    sk_particle *records;  /* of all particles, where they are written */
+    uint32_t *materials;   /* parallel to the records; NULL for a scene with one material */
+    float *temperatures;   /* K  likewise; NULL without heat */
     int per_cell, per_axis, sub_cells;
     int jittered;    /* particles lie at random places in their sub-cells */
     int even;        /* a cut sub-cell has its share of particles, not a lot */
@@ -243,8 +248,9 @@ static int look_around(const liquid_sampler *sampler, span_view *view)
 static int is_whole(const liquid_sampler *sampler, const span_view *view)
 {
     const int first = view->liquids[0];
+    const double margin = (sampler->levels[first].rows ? LEVEL_CELLS : 1) * sampler->grid->cell_size;
     return !sampler->sampling->near && (!view->has_solids || sampler->scene->liquids[first].fill_obstacles) &&
-           sk_shape_distance(sampler->shapes[first], view->middle) < -(view->radius + sampler->grid->cell_size);
+           sk_shape_distance(sampler->shapes[first], view->middle) < -(view->radius + margin);
 }
 
 enum { PROBES = 16 }; /* points of a sub-cell that a surface may cut */
@@ -261,18 +267,30 @@ static void probe(const liquid_sampler *sampler, const double centre[3], const d
     }
 }
 
-/* May a surface cut the sub-cell with this centre (m)? */
-static int is_cut(const liquid_sampler *sampler, const span_view *view, const double centre[3])
+/* m: half the diagonal of a sub-cell. */
+static double reach_of_sub_cell(const liquid_sampler *sampler)
 {
-    const double reach =
-        0.5 * sqrt((double)sampler->grid->dimension) * sampler->grid->cell_size / sampler->per_axis * (1.0 + 1e-9);
+    return 0.5 * sqrt((double)sampler->grid->dimension) * sampler->grid->cell_size / sampler->per_axis * (1.0 + 1e-9);
+}
+
+/* May an obstacle cut the sub-cell with this centre (m)? */
+static int is_cut_by_solid(const liquid_sampler *sampler, const span_view *view, const double centre[3])
+{
     double normal[3];
     int obstacle;
+    return view->has_solids &&
+           fabs(sk_solids_distance_among(sampler->solids, numbers_of(&view->solids), view->solids.count, centre, normal,
+                                         &obstacle)) < reach_of_sub_cell(sampler);
+}
+
+/* May a surface cut it? */
+static int is_cut(const liquid_sampler *sampler, const span_view *view, const double centre[3])
+{
+    const double reach = reach_of_sub_cell(sampler);
     for (int c = 0; c < view->liquid_count; c++)
         if (fabs(sk_shape_distance(sampler->shapes[view->liquids[c]], centre)) < reach)
             return 1;
-    return view->has_solids && fabs(sk_solids_distance_among(sampler->solids, numbers_of(&view->solids),
-                                                             view->solids.count, centre, normal, &obstacle)) < reach;
+    return is_cut_by_solid(sampler, view, centre);
 }
 
 /* The threshold of a sub-cell, 0 to 1. Thresholds of neighbours are spread evenly, so that any part of a surface gets
@@ -333,6 +351,55 @@ static int liquid_in_cut(const liquid_sampler *sampler, const span_view *view, c
     return liquid;
 }
 
+/* The part of the jitter that remains below a level surface, where it would make the surface uneven. */
+#define LEVEL_JITTER 0.4
+
+/* The liquid of a sub-cell in the rows below a level surface and its particle's place x (m), -1 = none; or -2 for a
+ * sub-cell elsewhere. `offset` is that of place(). */
+static int liquid_in_rows(const liquid_sampler *sampler, const span_view *view, const int index[3], const int sub[3],
+                          const double offset[3], const double centre[3], double x[3])
+{
+    const int n = sampler->per_axis;
+    int64_t number[3];
+    double jitter[3];
+    for (int d = 0; d < 3; d++) {
+        number[d] = (int64_t)index[d] * n + sub[d];
+        jitter[d] = LEVEL_JITTER * (offset[d] * n - sub[d] - 0.5);
+    }
+    for (int c = 0; c < view->liquid_count; c++) {
+        const sk_level_rows *rows = &sampler->levels[view->liquids[c]];
+        double place[3] = {0, 0, 0};
+        int has;
+        if (!rows->rows || is_cut_by_solid(sampler, view, centre) ||
+            !sk_level_rows_place(rows, sampler->grid, sampler->scene->seed, number, jitter, &has, place))
+            continue;
+        for (int d = 0; d < 3; d++)
+            x[d] = place[d];
+        return has ? liquid_at(sampler, view, x) : -1;
+    }
+    return -2;
+}
+
+/* The liquid of a sub-cell, and its particle's place x (m); -1 = none. */
+static int liquid_of_sub_cell(const liquid_sampler *sampler, const span_view *view, const int index[3],
+                              uint64_t place_index, int s, const double offset[3], double x[3])
+{
+    const sk_grid *grid = sampler->grid;
+    const int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
+    double centre[3] = {0, 0, 0};
+    for (int d = 0; d < grid->dimension; d++) {
+        x[d] = grid->low[d] + (index[d] + offset[d]) * grid->cell_size;
+        centre[d] = grid->low[d] + (index[d] + (sub[d] + 0.5) / n) * grid->cell_size;
+    }
+    if (!sampler->even)
+        return liquid_at(sampler, view, x);
+    const int liquid = liquid_in_rows(sampler, view, index, sub, offset, centre, x);
+    if (liquid > -2)
+        return liquid;
+    return is_cut(sampler, view, centre) ? liquid_in_cut(sampler, view, index, place_index, s, centre, x)
+                                         : liquid_at(sampler, view, x);
+}
+
 /* Counts (records == NULL) or writes the particles of one cell; those before it are `count`. */
 static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view, const int index[3],
                            sk_particle *records, uint32_t first_id, int64_t count, int64_t *per_liquid)
@@ -343,17 +410,10 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
     const int64_t stride = records ? 1 : sampler->stride;
     const sk_sampling_near *near = sampler->sampling->near;
     for (int s = 0; s < sampler->sub_cells; s++) {
-        const int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
-        double offset[3], x[3] = {0, 0, 0}, centre[3] = {0, 0, 0};
+        double offset[3], x[3] = {0, 0, 0};
         if (!place(sampler, cell, s, offset))
             continue;
-        for (int d = 0; d < grid->dimension; d++) {
-            x[d] = grid->low[d] + (index[d] + offset[d]) * grid->cell_size;
-            centre[d] = grid->low[d] + (index[d] + (sub[d] + 0.5) / n) * grid->cell_size;
-        }
-        const int liquid = sampler->even && is_cut(sampler, view, centre)
-                               ? liquid_in_cut(sampler, view, index, cell * 4096 + (uint64_t)s, s, centre, x)
-                               : liquid_at(sampler, view, x);
+        const int liquid = liquid_of_sub_cell(sampler, view, index, cell * 4096 + (uint64_t)s, s, offset, x);
         if (liquid < 0 || (near && !near->is_near(near->context, x)))
             continue;
         per_liquid[liquid]++;
@@ -715,9 +775,11 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
     /* The shapes of the liquids. */
     sampler.shapes = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.shapes);
     sampler.flows = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.flows);
-    if (!sampler.shapes || !sampler.flows) {
+    sampler.levels = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.levels);
+    if (!sampler.shapes || !sampler.flows || !sampler.levels) {
         sk_release(grid->memory, sampler.shapes);
         sk_release(grid->memory, sampler.flows);
+        sk_release(grid->memory, sampler.levels);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: no memory");
     }
     double up[3];
@@ -739,6 +801,10 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
                                 what, error);
     }
 
+    for (int l = 0; code == SELKIE_OK && sampler.even && l < scene->liquid_count; l++)
+        if (sampler.sub_cells == sampler.per_cell)
+            sampler.levels[l] = sk_level_rows_of(sampling, sampler.shapes, l, sampler.per_axis);
+
     /* Filled liquids first, then those with a count. */
     if (code == SELKIE_OK)
         code = sample_all(&sampler, sampling->threads, particles, total, liquid_cells, grid->memory, error);
@@ -748,6 +814,7 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
         sk_shape_destroy(sampler.shapes[l]);
         sk_flow_close(&sampler.flows[l]);
     }
+    sk_release(grid->memory, sampler.levels);
     sk_release(grid->memory, sampler.flows);
     sk_release(grid->memory, sampler.shapes);
     sk_release(grid->memory, sampler.spans);

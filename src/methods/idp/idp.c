@@ -1,4 +1,5 @@
 /* Implicit density projection as a method: corrections of positions before the transfer to the grid. */
+#include "defs/structs.h"
 #include "methods/classify.h"
 #include "methods/idp/idp.h"
 #include "methods/sorting.h"
@@ -16,11 +17,6 @@ static void begin(sk_step *step)
 static int once_more(const sk_step *step)
 {
     return step->correct_again;
-}
-
-static int settle_rounds(const selkie_scene *scene)
-{
-    return scene->idp.settle;
 }
 
 static void statistics(const sk_step *step, selkie_statistics *s)
@@ -55,7 +51,7 @@ const sk_method sk_method_idp = {
              .again = once_more,
              .again_from = "density"},
         },
-    .settle_rounds = settle_rounds,
+    .settle_rounds = sk_scene_settle_rounds,
     .keeps_rest_volume = 1,
     .statistics = statistics,
 };
