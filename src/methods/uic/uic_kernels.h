@@ -44,7 +44,7 @@
 #define UIC_FLOW_SLACK 1e-5f
 
 /* Faces take the mean velocity of the particles around them, whose centre is off the face's. In a rotation the flow is
- * then off by the angle times that offset (cells); lattices need 0.02. */
+ * then off by the angle times that offset (cells) and the room of the face; lattices need 0.02. */
 #define UIC_CENTRE_OFFSET 0.03f
 
 /* Density noise of liquid that arrives in a cell that is not full, over rest density. The correction evens it out. */
@@ -148,8 +148,17 @@ SK_KERNEL float sk_uic_inflow(const float velocity[2], const float room[2], cons
     return room[0] * low - room[1] * high + (1.0f - room[0]) * solid[0] - (1.0f - room[1]) * solid[1];
 }
 
+/* The largest room of a cell's faces, which a rotation may have flow through. */
+SK_KERNEL float sk_uic_widest(const float rooms[2 * SELKIE_DIM])
+{
+    float widest = 0.0f;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        widest = rooms[side] > widest ? rooms[side] : widest;
+    return widest;
+}
+
 /* Volume that a full cell gains in the step, above its spare room. `turning` is the sum of the absolute components of
- * the vorticity; `scale` is dt over the cell size. */
+ * the vorticity, times the widest room; `scale` is dt over the cell size. */
 SK_KERNEL float sk_uic_flow_excess(float inflow, float turning, float spare, float scale)
 {
     return scale * (inflow - UIC_CENTRE_OFFSET * turning) - spare - UIC_FLOW_SLACK;

@@ -249,7 +249,7 @@ SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, cons
         for (int e = 0; e < d; e++)
             turning += fabsf(slope(grid, cell, d, e) - slope(grid, cell, e, d));
     }
-    return sk_uic_flow_excess(gained, turning, spare, (float)(step->dt / grid->cell_size));
+    return sk_uic_flow_excess(gained, sk_uic_widest(rooms) * turning, spare, (float)(step->dt / grid->cell_size));
 }
 
 /* The right side of a cell's row. */

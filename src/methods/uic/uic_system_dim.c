@@ -107,8 +107,9 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         const int n = node_of(c);
         f8 room_left = f8_load(spare + n), dense = f8_load(right + c) - UIC_ARRIVING_SLACK;
-        f8 gained = f8_splat(0.0f), turning = f8_splat(0.0f);
+        f8 gained = f8_splat(0.0f), turning = f8_splat(0.0f), widest = f8_splat(0.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
+            widest = f8_max(widest, f8_max(f8_load(rooms->face[d] + n), f8_load(rooms->face[d] + n + node_step[d])));
             gained += inflow(velocity[d], rooms->face[d], moving ? solid[d] : NULL, n, node_step[d]);
             for (int e = 0; e < d; e++) {
                 f8 turn = slope(velocity[d], n, node_step[d], node_step[e]) -
@@ -116,7 +117,7 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
                 turning += f8_max(turn, -turn);
             }
         }
-        f8 flow = scale * (gained - UIC_CENTRE_OFFSET * turning) - room_left - UIC_FLOW_SLACK;
+        f8 flow = scale * (gained - UIC_CENTRE_OFFSET * widest * turning) - room_left - UIC_FLOW_SLACK;
         f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense));
     }
 }
