@@ -397,8 +397,7 @@ int sk_scene_settle_rounds(const selkie_scene *scene)
 {
     if (scene->idp.settle >= 0)
         return scene->idp.settle;
-    const int additions =
-        scene->body_count + scene->object_count + (scene->material_count > 1) + sk_scene_has_immersed_points(scene);
+    const int additions = scene->body_count + scene->object_count + sk_scene_has_immersed_points(scene);
     const double *g = scene->gravity;
     int rests = !additions && !sk_scene_melts(scene) && (g[0] != 0.0 || g[1] != 0.0 || g[2] != 0.0);
     for (int l = 0; l < scene->liquid_count; l++) {
