@@ -251,6 +251,37 @@ static void a_level_between_layers_is_even(void **state)
         }
 }
 
+/* Columns of the surface weigh the same, as kernels of a cell's width see them: the weight of the last two cells below
+ * the level, less with the depth, is off by at most 3.4 %, a level that is uneven by 0.034 cells in a single column.
+ * With places in their sub-cells alone it was off by 10 %, and the waves that this makes moved for ever. */
+static void a_level_surface_is_even(void **state)
+{
+    (void)state;
+    double most = 0.0;
+    for (int eighth = 0; eighth < 8; eighth++) {
+        selkie_scene scene;
+        selkie_liquid_def liquid;
+        double columns[18] = {0};
+        make_scene(&scene, &liquid, 2);
+        liquid.shape.max[1] = (8 + eighth / 8.0) / 16;
+        selkie_world *world = make_world(&scene, 1);
+        const sk_particle *particles = particles_of(world);
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+            const double depth = 8 + eighth / 8.0 - 16 * (double)particles[p].position[1];
+            const double place = 16 * (double)particles[p].position[0] + 0.5, part = place - floor(place);
+            const double weight = fmax(1.0 - 0.5 * depth, 0.0) / 9.0;
+            columns[(int)place] += (1.0 - part) * weight;
+            columns[(int)place + 1] += part * weight;
+        }
+        columns[1] += columns[0]; /* kernels are folded at the walls */
+        columns[16] += columns[17];
+        for (int column = 1; column <= 16; column++)
+            most = fmax(most, fabs(columns[column] - 1.0));
+        selkie_world_destroy(world);
+    }
+    assert_true(most < 0.04);
+}
+
 /* Memory follows the liquid: two balls in opposite corners of domains of 16, 80 and 1,000 m take the same. */
 static void memory_does_not_follow_the_domain(void **state)
 {
@@ -295,7 +326,7 @@ int main(void)
         cmocka_unit_test(a_count_is_kept_exactly),          cmocka_unit_test(counted_liquids_stand_beside_others),
         cmocka_unit_test(obstacles_are_filled_where_asked), cmocka_unit_test(a_shape_without_room_is_refused),
         cmocka_unit_test(jitter_is_part_of_a_sub_cell),     cmocka_unit_test(memory_does_not_follow_the_domain),
-        cmocka_unit_test(a_level_between_layers_is_even),
+        cmocka_unit_test(a_level_between_layers_is_even),   cmocka_unit_test(a_level_surface_is_even),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
