@@ -98,26 +98,14 @@ static __global__ void measure_shares(const sk_step *step, sk_cuda_stress *stres
     }
 }
 
-/* Mean of the sub-cells around the lower face (axes has one bit) or edge (two bits) of a cell, or in the cell (none).
- * Below a face lies the upper half of the cell before it. */
-SK_DEVICE float mean_share(const sk_grid *grid, const sk_viscous_fields *f, sk_plain_cell cell, int axes)
-{
-    float sum = 0.0f;
-    for (int n = 0; n < SK_CORNERS; n++) {
-        int offset[3] = {0, 0, 0};
-        for (int d = 0; d < SELKIE_DIM; d++)
-            offset[d] = axes >> d & 1 && n >> d & 1 ? -1 : 0;
-        sum += f->share[n][sk_plain_index(sk_plain_beside(grid, cell, offset))] * (1.0f / SK_CORNERS);
-    }
-    return sum;
-}
-
 /* Weight of the shear at the lower edge of a cell across axes a and b, over viscosity and density. A wall ends at an
  * edge if one of the faces beside it is closed and the next one is open. */
 SK_DEVICE float shear_share(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int a, int b)
 {
     const sk_grid *grid = &step->grid;
     const float share = mean_share(grid, f, cell, 1 << a | 1 << b);
+    if (is_cut(step, cell.slot) && is_near(step, cell))
+        return cut_shear(step, f, cell, a, b, share);
     const int closed = f->closed[sk_plain_index(cell)];
     const int before_a = f->closed[sk_plain_index(sk_plain_next(grid, cell, a, -1))];
     const int before_b = f->closed[sk_plain_index(sk_plain_next(grid, cell, b, -1))];
@@ -136,13 +124,15 @@ static __global__ void weigh_stress(const sk_step *step, const sk_cuda_constants
     SK_CUDA_EACH_CELL(cell, step)
     {
         const size_t here = sk_plain_index(cell), solid = sk_plain_solid_index(&step->solids, cell);
-        float all = f.normal[here] = unit * mean_share(grid, &f, cell, 0);
-        f.bulk[here] = SK_VISCOUS_BULK_SHARE * f.normal[here];
+        const int cut = is_cut(step, cell.slot) && is_near(step, cell);
+        float whole = mean_share(grid, &f, cell, 0);
+        float all = f.normal[here] = unit * (cut ? cut_normal(step, &f, cell, whole, &whole) : whole);
+        f.bulk[here] = SK_VISCOUS_BULK_SHARE * unit * whole;
         for (int d = 0; d < SELKIE_DIM; d++) {
             const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
             const int closed = f.closed[here] >> d & 1;
             const float share = mean_share(grid, &f, cell, 1 << d);
-            const int fixed = closed && wall_holds(step, cell, d, share);
+            const int fixed = closed && wall_holds(step, &f, cell, d, share);
             f.fixed[d][here] = (uint8_t)fixed;
             f.velocity[d][here] = fixed ? (moving ? step->solids.velocity[d][solid] : 0.0f) : velocity;
             f.mass[d][here] = closed || velocity != velocity ? 0.0f : share;

@@ -105,10 +105,20 @@ static inline __attribute__((always_inline)) void take_shares(const share_tiles 
     }
 }
 
+/* Cells of a row beside which an obstacle may cut faces, one bit each. `common`: cells all around are full or empty. */
+static uint32_t find_near(const sk_step *step, sk_plain_cell first, const uint8_t common[SK_BLOCK_N])
+{
+    const float *distance = step->solids.distance + sk_plain_solid_index(&step->solids, first);
+    uint32_t near = 0;
+    for (int i = 0; i < SK_BLOCK_N; i++)
+        near |= (uint32_t)(!common[i] && fabsf(distance[i]) < SK_VISCOUS_NEAR) << i;
+    return near;
+}
+
 /* Weights of the shear of a row of cells, over viscosity and density. A wall ends at an edge if one of the faces beside
- * it is closed and the next one is open. */
-static void take_shears(const sk_step *step, const share_tiles *tiles, sk_plain_cell first, int a, int b,
-                        float shears[SK_BLOCK_N])
+ * it is closed and the next one is open. `near`: cells beside an obstacle. */
+static void take_shears(const sk_step *step, const sk_viscous_fields *f, const share_tiles *tiles, sk_plain_cell first,
+                        uint32_t near, int a, int b, float shears[SK_BLOCK_N])
 {
     const int place = sk_viscous_tile_place(first.local);
     const int32_t *closed = tiles->closed + place;
@@ -120,8 +130,23 @@ static void take_shears(const sk_step *step, const share_tiles *tiles, sk_plain_
         any |= wall[i];
     }
     for (int i = 0; i < SK_BLOCK_N && any; i++)
-        if (wall[i])
+        if (wall[i] && !(near >> i & 1))
             shears[i] = wall_weight(step, (sk_plain_cell){first.slot, first.local + i}, a, b, shears[i]);
+    for (uint32_t left = near; left; left &= left - 1) {
+        const int i = __builtin_ctz(left);
+        shears[i] = cut_shear(step, f, (sk_plain_cell){first.slot, first.local + i}, a, b, shears[i]);
+    }
+}
+
+/* Weights of the normal strains and the divergence of a row of cells. */
+static void take_normals(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, uint32_t near,
+                         float cells[SK_BLOCK_N], float bulks[SK_BLOCK_N])
+{
+    memcpy(bulks, cells, SK_BLOCK_N * sizeof *bulks);
+    for (uint32_t left = near; left; left &= left - 1) {
+        const int i = __builtin_ctz(left);
+        cells[i] = cut_normal(step, f, (sk_plain_cell){first.slot, first.local + i}, cells[i], &bulks[i]);
+    }
 }
 
 /* --- Several viscosities --- */
@@ -171,7 +196,7 @@ static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plai
     float *restrict to = f->velocity[d] + here, *restrict mass = f->mass[d] + here;
     for (int i = 0; i < SK_BLOCK_N; i++) {
         const int is_fixed =
-            closed[i] >> d & 1 && wall_holds(step, (sk_plain_cell){first.slot, first.local + i}, d, share[i]);
+            closed[i] >> d & 1 && wall_holds(step, f, (sk_plain_cell){first.slot, first.local + i}, d, share[i]);
         fixed[i] = (uint8_t)is_fixed;
         to[i] = is_fixed ? 0.0f : velocity[i];
         mass[i] = (closed[i] >> d & 1 || velocity[i] != velocity[i]) ? 0.0f : share[i];
@@ -182,13 +207,13 @@ static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plai
 
 /* Weights of strains of a row of cells, from their shares: shear by the axis along the edge. */
 static void weigh_strains(const sk_viscous_fields *f, size_t here, const float cell[SK_BLOCK_N],
-                          const float shear[3][SK_BLOCK_N])
+                          const float whole[SK_BLOCK_N], const float shear[3][SK_BLOCK_N])
 {
     const float unit = f->log ? 1.0f : f->strength;
     float *restrict normal = f->normal + here, *restrict bulk = f->bulk + here;
     for (int i = 0; i < SK_BLOCK_N; i++) {
         normal[i] = unit * cell[i];
-        bulk[i] = SK_VISCOUS_BULK_SHARE * normal[i];
+        bulk[i] = SK_VISCOUS_BULK_SHARE * unit * whole[i];
     }
     for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
         float *restrict to = f->shear[edge] + here;
@@ -203,9 +228,9 @@ static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int blo
     tile_row rows[LOWER_ROWS];
     share_tiles tiles;
     uint8_t common[SK_BLOCK_CELLS];
-    float cells[SK_BLOCK_N], faces[SK_BLOCK_N], shears[3][SK_BLOCK_N];
+    float cells[SK_BLOCK_N], bulks[SK_BLOCK_N], faces[SK_BLOCK_N], shears[3][SK_BLOCK_N];
     find_tile_rows(&step->grid, block, rows);
-    const int all = find_common(f, rows, common);
+    const int all = find_common(f, rows, common), cut = !all && is_cut(step, block);
     if (!all)
         load_shares(f, rows, &tiles);
     for (int i = 0; i < SK_BLOCK_N; i++)
@@ -215,14 +240,16 @@ static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int blo
         const int place = sk_viscous_tile_place(c);
         if (!all)
             take_shares(&tiles, place, 0, cells);
+        const uint32_t near = cut ? find_near(step, first, common + c) : 0;
+        take_normals(step, f, first, near, cells, bulks);
         for (int a = 0; a < SELKIE_DIM; a++) {
             if (!all)
                 take_shares(&tiles, place, 1 << a, faces);
             weigh_faces(step, f, first, a, faces);
             for (int b = a + 1; b < SELKIE_DIM && !all; b++)
-                take_shears(step, &tiles, first, a, b, shears[sk_stress_edge(a, b)]);
+                take_shears(step, f, &tiles, first, near, a, b, shears[sk_stress_edge(a, b)]);
         }
-        weigh_strains(f, sk_plain_index(first), cells, (const float(*)[SK_BLOCK_N])shears);
+        weigh_strains(f, sk_plain_index(first), cells, bulks, (const float(*)[SK_BLOCK_N])shears);
     }
     if (!f->log && !step->relative_density)
         return;

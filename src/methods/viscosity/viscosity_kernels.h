@@ -102,4 +102,38 @@ SK_KERNEL float sk_viscous_wall_weight(float share, float grip)
     return share / (theta * theta) * grip;
 }
 
+/* Cells. Faces nearer to a surface that holds liquid, or behind it, count as that far before it: their part of the
+ * liquid lies before the surface. */
+#define SK_VISCOUS_NEAREST 0.1f
+
+/* Least difference of the distances of two faces, a cell apart, beside a surface. */
+#define SK_VISCOUS_SLOPE 0.2f
+
+/* Cells. The faces around a cell that far from a surface are open or lie deep behind it. */
+#define SK_VISCOUS_NEAR 1.8f
+
+/* A surface across an axis: the difference of the distances of two cells along it, at least. */
+#define SK_VISCOUS_ALIGNED 0.999f
+
+/* Cells. A cube of a cell's size with its centre that deep in an obstacle is hardly open. */
+#define SK_VISCOUS_DEEP 0.3f
+
+/* The liquid's share of what an obstacle leaves open of a cube of a cell's size, `outside` cells from its centre. */
+SK_KERNEL float sk_viscous_part_of_open(float share, float outside)
+{
+    const float open = outside > 0.5f ? 1.0f : outside < -SK_VISCOUS_DEEP ? 0.5f - SK_VISCOUS_DEEP : 0.5f + outside;
+    return share < open ? share / open : 1.0f;
+}
+
+/* Weight of the shear between two faces, one cell apart, `outer` and `inner` cells from the surface of an obstacle,
+ * over the viscosity: the velocity differs over their true distance, or that of the outer one to the surface if the
+ * inner one is closed. A slip length (cells) puts the surface farther back. `part` is the liquid's share of the open
+ * space. */
+SK_KERNEL float sk_viscous_cut_weight(float part, float outer, float inner, int is_closed, float slip)
+{
+    const float from = outer + slip > SK_VISCOUS_NEAREST ? outer + slip : SK_VISCOUS_NEAREST;
+    const float to = is_closed ? 0.0f : inner + slip > SK_VISCOUS_NEAREST ? inner + slip : SK_VISCOUS_NEAREST;
+    return part * (outer - inner) / (from - to);
+}
+
 #endif
