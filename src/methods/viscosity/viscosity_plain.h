@@ -215,7 +215,8 @@ SK_KERNEL float cut_normal(const sk_step *step, const sk_viscous_fields *f, sk_p
     }
     if (most[1] < 0.0f)
         return most[0] < 0.0f ? share : most[0];
-    if (steepest > SK_VISCOUS_ALIGNED)
+    const int moves = (size_t)step->solids.block_slot[cell.slot] >= step->solids.static_count;
+    if (steepest > SK_VISCOUS_ALIGNED || (moves && held < 0.5f))
         return fmaxf(share, most[1]);
     *bulk = fminf(share, most[1]) * held * held;
     return most[1];
