@@ -137,9 +137,11 @@ static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liqui
         material->viscosity = bench->viscosity;
         material->heat_capacity = bench->conductivity > 0.0 ? 4186.0 : 0.0;
         material->conductivity = bench->conductivity;
-        liquids[0].temperature = bench->conductivity > 0.0 ? 300.0 : 0.0;
-        liquids[1].temperature = bench->conductivity > 0.0 ? 340.0 : 0.0;
-        scene->domain.temperature[2] = bench->conductivity > 0.0 ? 360.0 : 0.0;
+        if (bench->conductivity > 0.0) {
+            liquids[0].temperature = 300.0;
+            liquids[1].temperature = 340.0;
+            scene->domain.temperature[2] = 360.0;
+        }
         return;
     }
     material->name = liquids[0].material = liquids[1].material = "clay";
