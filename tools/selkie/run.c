@@ -407,7 +407,11 @@ static int make_world(run_state *run, int resume)
                         run->folder.path);
     if (!run->world && selkie_world_create(run->scene, &options, &run->world, &error)) {
         run->world = NULL;
-        return complain_error(&error);
+        const int code = complain_error(&error);
+        if (code == EXIT_DIVERGED)
+            fprintf(stderr, "selkie: try again with a larger pressure.max_iterations; idp.settle=0 leaves out the "
+                            "correction before the first step\n");
+        return code;
     }
     return EXIT_GOOD;
 }
