@@ -98,7 +98,9 @@ static const sk_field idp_fields[] = {
      .doc = "corrections in a step, at most; a further one is made around the places that need it, where more than "
             "0.03 % of the liquid (3D: 0.01 %) is beyond density_max"},
     {INTEGER(selkie_idp_def, settle, -1), BETWEEN(-1, 10000),
-     .doc = "corrections before the first step; -1: one if all liquid starts at rest under gravity, else none"},
+     .doc = "corrections before the first step; -1: one if all liquid fills its shapes at rest under gravity, beside "
+            "no bodies "
+            "or objects, outside obstacles and without melting, else none"},
     {NUMBER(selkie_idp_def, evenness, 0), BETWEEN(0, 0.5),
      .doc = "weight of the number of particles in a cell, beside the density, in what is corrected: 0.02 spreads them "
             "a little "

@@ -87,15 +87,21 @@ int sk_level_rows_place(const sk_level_rows *rows, const sk_grid *grid, uint64_t
         (side < rows->low[across] - 1e-6 * rows->unit || side + rows->unit > rows->high[across] + 1e-6 * rows->unit))
         return 0;
 
-    /* Numbers of particles are rounded so that neighbouring rows together have theirs, and spread over the row. */
     const double start = (rows->low[along] - grid->low[along]) / rows->unit;
     const double length = (rows->high[along] - rows->low[along]) / rows->unit;
+    const int64_t begin = (int64_t)floor(start + 1e-6), cells = (int64_t)ceil(start + length - 1e-6) - begin;
+    const int64_t own = sub[along] - begin;
+    if (own < 0 || own >= cells)
+        return 0;
+
+    /* Numbers of particles are rounded so that neighbouring rows together have theirs, and spread over the row. Whole
+     * numbers decide which sub-cells have one: none is lost by rounding. */
     const double number = (double)row + (double)rows->rows * (grid->dimension == 3 ? (double)sub[across] : 0.0);
     const double lot = sk_random_float(seed, 0, 23), wanted = rows->share * length;
-    const double count = floor(wanted * (number + 1.0) + lot) - floor(wanted * number + lot);
-    const double from = (double)sub[along] - start, spacing = length / fmax(count, 1.0);
-    const double k = ceil(from / spacing - 0.5), place = (k + 0.5) * spacing;
-    *has = k >= 0.0 && k < count && place < from + 1.0;
+    const int64_t count = (int64_t)(floor(wanted * (number + 1.0) + lot) - floor(wanted * number + lot));
+    const int64_t k = own * count / cells;
+    const double place = ((double)k + 0.5) * length / fmax((double)count, 1.0);
+    *has = (own + 1) * count / cells > k;
 
     const double depth = ((double)(rows->rows - row) - 0.5 - jitter[up]) * rows->share * rows->unit;
     for (int d = 0; d < grid->dimension; d++)

@@ -96,10 +96,11 @@ static void begin_step(selkie_world *world)
             world->methods.methods[m]->begin(&world->step);
 }
 
-/* Corrections before the first step (idp.settle). */
-static selkie_code settle(selkie_world *world, const sk_method *method, selkie_error *error)
+/* Corrections before the first step (idp.settle). Particles that come from a checkpoint have been corrected. */
+static selkie_code settle(selkie_world *world, const sk_method *method, int is_new, selkie_error *error)
 {
-    int rounds = method->settle_rounds ? method->settle_rounds(world->scene) : 0;
+    const int asked = is_new || world->scene->idp.settle > 0;
+    const int rounds = method->settle_rounds && asked ? method->settle_rounds(world->scene) : 0;
     for (int n = 0; n < rounds; n++) {
         begin_step(world);
         SK_TRY(run_slots(world, SK_SLOT_TO_GRID, 1, error));
@@ -170,7 +171,7 @@ static selkie_code measure_start(selkie_world *world, int is_new, selkie_error *
     sk_step *step = &world->step;
     int keeps_rest_volume = 0;
     for (int m = 0; m < world->methods.count; m++) {
-        SK_TRY(settle(world, world->methods.methods[m], error));
+        SK_TRY(settle(world, world->methods.methods[m], is_new, error));
         if (is_new)
             SK_TRY(relax(world, world->methods.methods[m], error));
         keeps_rest_volume |= world->methods.methods[m]->keeps_rest_volume;

@@ -282,6 +282,36 @@ static void a_level_surface_is_even(void **state)
     assert_true(most < 0.04);
 }
 
+/* Boxes have the particles of their volume, whatever their sides and wherever another one stands: rows below a level
+ * surface take none from it, and lose none where a place falls on the border of a sub-cell. Sides that cut sub-cells
+ * may round by one particle a side. */
+static void boxes_have_their_volume(void **state)
+{
+    (void)state;
+    static const double heights[] = {0.39, 0.4, 0.404, 0.5}, gaps[] = {1.1, 2.0, 4.0, 8.0, 12.0};
+    for (int n = 0; n < 20; n++) {
+        selkie_scene scene;
+        selkie_liquid_def liquids[2];
+        const double height = heights[n / 5], left = 0.3, right = left + gaps[n % 5] / 32;
+        make_scene(&scene, &liquids[0], 2);
+        selkie_liquid_defaults(&liquids[1]);
+        selkie_shape_defaults(&liquids[1].shape, SELKIE_SHAPE_BOX);
+        scene.domain.cell_size = 1.0 / 32;
+        scene.liquids = liquids;
+        scene.liquid_count = 2;
+        for (int d = 0; d < 2; d++)
+            liquids[0].shape.min[d] = liquids[1].shape.min[d] = 0.0;
+        liquids[0].shape.max[0] = left;
+        liquids[1].shape.min[0] = right;
+        liquids[1].shape.max[0] = 1.0;
+        liquids[0].shape.max[1] = liquids[1].shape.max[1] = height;
+        selkie_world *world = make_world(&scene, 1);
+        const double exact = (left + 1.0 - right) * height * 32 * 32 * 9;
+        assert_true(fabs((double)selkie_world_particle_count(world) - exact) < 5.0);
+        selkie_world_destroy(world);
+    }
+}
+
 /* Memory follows the liquid: two balls in opposite corners of domains of 16, 80 and 1,000 m take the same. */
 static void memory_does_not_follow_the_domain(void **state)
 {
@@ -327,6 +357,7 @@ int main(void)
         cmocka_unit_test(obstacles_are_filled_where_asked), cmocka_unit_test(a_shape_without_room_is_refused),
         cmocka_unit_test(jitter_is_part_of_a_sub_cell),     cmocka_unit_test(memory_does_not_follow_the_domain),
         cmocka_unit_test(a_level_between_layers_is_even),   cmocka_unit_test(a_level_surface_is_even),
+        cmocka_unit_test(boxes_have_their_volume),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

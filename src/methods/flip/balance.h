@@ -5,19 +5,18 @@
 #include "defs/materials.h"
 #include "methods/step.h"
 
-/* Is there a surface that viscous liquid sticks to? Where nothing holds the liquid back, gravity acts on all of it
- * alike and the viscous solve leaves it as it is. Unilateral pressure has other unknowns, and bodies of particles have
- * a velocity of their own at a face: both are left as they were. */
+/* Is there a surface that viscous liquid sticks to, or an obstacle, whose surface may be oblique? Where nothing but level
+ * slip walls holds the liquid back, gravity acts on all of it alike and the viscous solve leaves it as it is. Unilateral
+ * pressure has other unknowns, and bodies of particles have a velocity of their own at a face: both are left as they
+ * were. */
 static inline int flip_scene_balances(const selkie_scene *scene)
 {
-    int sticks = 0;
+    int holds = scene->obstacle_count > 0;
     for (int side = 0; side < 2 * scene->domain.dimension; side++)
-        sticks |= scene->domain.walls[side] == SELKIE_WALL_NO_SLIP && !(scene->domain.periodic >> side / 2 & 1);
-    for (int o = 0; o < scene->obstacle_count; o++)
-        sticks |= scene->obstacles[o].surface == SELKIE_WALL_NO_SLIP;
+        holds |= scene->domain.walls[side] == SELKIE_WALL_NO_SLIP && !(scene->domain.periodic >> side / 2 & 1);
     for (int b = 0; b < scene->body_count; b++)
-        sticks |= scene->bodies[b].surface == SELKIE_WALL_NO_SLIP;
-    return sticks && scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_viscosity(scene) > 0.0 &&
+        holds |= scene->bodies[b].surface == SELKIE_WALL_NO_SLIP;
+    return holds && scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_viscosity(scene) > 0.0 &&
            scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
