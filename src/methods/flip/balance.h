@@ -5,10 +5,10 @@
 #include "defs/materials.h"
 #include "methods/step.h"
 
-/* Is there a surface that viscous liquid sticks to, or an obstacle, whose surface may be oblique? Where nothing but level
- * slip walls holds the liquid back, gravity acts on all of it alike and the viscous solve leaves it as it is. Unilateral
- * pressure has other unknowns, and bodies of particles have a velocity of their own at a face: both are left as they
- * were. */
+/* Is there a surface that viscous liquid sticks to, or an obstacle, whose surface may be oblique? Where nothing but
+ * level slip walls holds the liquid back, gravity acts on all of it alike and the viscous solve leaves it as it is.
+ * Unilateral pressure has other unknowns, and bodies of particles have a velocity of their own at a face: both are left
+ * as they were. */
 static inline int flip_scene_balances(const selkie_scene *scene)
 {
     int holds = scene->obstacle_count > 0;
