@@ -10,6 +10,7 @@
 # Sets SELKIE_SIMD_FLAGS. SELKIE_NATIVE=OFF, an older name, means `none`.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
+include(CheckCSourceRuns)
 
 set(SELKIE_SIMD native CACHE STRING "Instruction set: native, none, avx2, avx512 or neon")
 set_property(CACHE SELKIE_SIMD PROPERTY STRINGS native none avx2 avx512 neon)
@@ -23,6 +24,54 @@ if(SELKIE_COMPILER_HAS_MARCH_NATIVE)
   set(simd_flag_native -march=native)
 else()
   set(simd_flag_native -mcpu=native)
+endif()
+
+# On arm64 a compiler may take the instructions from the name of the processor, though a virtual machine hides some of
+# them: clang then writes SVE, and every program ends with an illegal instruction. So the system is asked.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)" AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_CROSSCOMPILING)
+  set(simd_probe "
+    #include <sys/auxv.h>
+    #include <asm/hwcap.h>
+    int main(void) {
+      unsigned long has = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2), lacks = 0;
+      (void)has, (void)more;
+    #ifdef __ARM_FEATURE_SVE
+      lacks |= !(has & HWCAP_SVE);
+    #endif
+    #if defined __ARM_FEATURE_SVE2 && defined HWCAP2_SVE2
+      lacks |= !(more & HWCAP2_SVE2);
+    #endif
+    #ifdef __ARM_FEATURE_FP16_VECTOR_ARITHMETIC
+      lacks |= !(has & HWCAP_ASIMDHP);
+    #endif
+    #ifdef __ARM_FEATURE_DOTPROD
+      lacks |= !(has & HWCAP_ASIMDDP);
+    #endif
+    #ifdef __ARM_FEATURE_ATOMICS
+      lacks |= !(has & HWCAP_ATOMICS);
+    #endif
+    #if defined __ARM_FEATURE_MATMUL_INT8 && defined HWCAP2_I8MM
+      lacks |= !(more & HWCAP2_I8MM);
+    #endif
+    #if defined __ARM_FEATURE_BF16 && defined HWCAP2_BF16
+      lacks |= !(more & HWCAP2_BF16);
+    #endif
+      return lacks != 0;
+    }")
+  function(check_flag_runs flag name)
+    set(CMAKE_REQUIRED_FLAGS ${flag})
+    check_c_source_runs("${simd_probe}" ${name})
+  endfunction()
+  check_flag_runs(${simd_flag_native} SELKIE_NATIVE_RUNS)
+  if(NOT SELKIE_NATIVE_RUNS)
+    check_flag_runs(-mcpu=native+nosve SELKIE_NATIVE_WITHOUT_SVE_RUNS)
+    if(SELKIE_NATIVE_WITHOUT_SVE_RUNS)
+      set(simd_flag_native -mcpu=native+nosve)
+    else()
+      set(simd_flag_native -march=armv8-a)
+    endif()
+    message(STATUS "selkie: this system hides instructions that the compiler expects of its processor: ${simd_flag_native}")
+  endif()
 endif()
 set(simd_flag_none "")
 set(simd_flag_avx2 -march=x86-64-v3)
