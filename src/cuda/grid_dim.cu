@@ -223,10 +223,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
-        int known = 0;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            known += sk_plain_project_face(step, cell, d);
-        known = sk_cuda_sum(known);
+        const int known = sk_cuda_sum(sk_plain_project_faces(step, cell));
         if (threadIdx.x == 0)
             step->grid.block_flags[block] = sk_plain_known_flags(step->grid.block_flags[block], known);
     }

@@ -87,16 +87,24 @@ SK_DEVICE void load_slots_around(const sk_grid *grid, int block, int32_t slots[S
     __syncthreads();
 }
 
-/* Index in the fields of the cell with these coordinates in a block, at most a block's width outside of it. */
-SK_DEVICE size_t index_around(const int32_t slots[SK_NEIGHBOURS], const int at[3])
+/* Which of the blocks around a block has the cell with these coordinates in it, at most a block's width outside. */
+SK_DEVICE int neighbour_at(const int at[3])
 {
-    int local = 0, neighbour = 0, stride = 1;
+    int neighbour = 0, stride = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
         neighbour += (at[d] < 0 ? 0 : at[d] < SK_BLOCK_N ? 1 : 2) * stride;
         stride *= 3;
-        local |= (at[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
     }
-    return (size_t)slots[neighbour] * SK_BLOCK_CELLS + (size_t)local;
+    return neighbour;
+}
+
+/* Index of that cell in the fields. */
+SK_DEVICE size_t index_around(const int32_t slots[SK_NEIGHBOURS], const int at[3])
+{
+    int local = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        local |= (at[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    return (size_t)slots[neighbour_at(at)] * SK_BLOCK_CELLS + (size_t)local;
 }
 
 /* What a transfer reads of the particles. */

@@ -293,44 +293,125 @@ SK_DEVICE void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
     data->results.density.twice = solver->state.twice;
 }
 
-static __global__ void find_displacements(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data,
-                                          int local, int pushing)
+/* The potential in and around a block, and whether there is liquid. */
+typedef struct potential_tile {
+    float potential[KNOWN_TILE];
+    uint8_t liquid[KNOWN_TILE];
+    int32_t slots[SK_NEIGHBOURS];
+} potential_tile;
+
+SK_DEVICE int known_stride(int axis)
 {
-    SK_CUDA_WAIT();
-    if (blockIdx.x == 0 && threadIdx.x == 0)
-        report_density(solver, data);
-    SK_CUDA_EACH_CELL(cell, step)
-    displace_faces(step, cell, local, pushing);
+    return axis == 0 ? 1 : axis == 1 ? KNOWN_SIDE : KNOWN_SIDE * KNOWN_SIDE;
 }
 
+/* By all threads of a thread block. */
+SK_DEVICE void load_potential_tile(const sk_grid *grid, int block, potential_tile *tile)
+{
+    load_slots_around(grid, block, tile->slots);
+    for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
+        const int at[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
+                           SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
+        const size_t from = index_around(tile->slots, at);
+        tile->potential[n] = grid->fields[SK_FIELD_POTENTIAL][from];
+        tile->liquid[n] = (grid->kinds[from] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
+    }
+    __syncthreads();
+}
+
+/* sharpened_descent from a tile; the cell is at `place` in it. */
+SK_DEVICE float sharpened_in_tile(const sk_step *step, const potential_tile *tile, sk_plain_cell cell, int place, int d,
+                                  float descent)
+{
+    const int back = known_stride(d);
+    float beside[2 * SELKIE_DIM];
+    int count = 0;
+    const float own = tile->potential[place - back] - tile->potential[place];
+    const int inside = tile->liquid[place] && tile->liquid[place - back] && open_fraction_at(step, cell, d) == 1.0f;
+    for (int side = 0; inside && side < 2 * SELKIE_DIM; side++) {
+        if (side / 2 == d)
+            continue;
+        const int other = place + (side % 2 ? 1 : -1) * known_stride(side / 2);
+        if (!tile->liquid[other] || !tile->liquid[other - back] ||
+            open_fraction_at(step, sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1), d) != 1.0f)
+            continue;
+        beside[count++] = tile->potential[other - back] - tile->potential[other];
+    }
+    return sk_idp_sharpened(descent, own, beside, count);
+}
+
+/* displace_faces, a thread a cell. */
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
-    fill_displacements(const sk_step *step, sk_cuda_data *data, int local, int back)
+    find_displacements(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data, int local, int pushing)
 {
     SK_CUDA_WAIT();
+    __shared__ potential_tile tile;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        report_density(solver, data);
+    const sk_grid *grid = &step->grid;
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
-        const size_t at = sk_plain_index(cell);
-        if (local && !step->grid.runs[SK_RUNS_MOVED][block])
-            continue;
-        if (!is_flagged_near(&step->grid, block, SK_BLOCK_LIQUID) || !is_wanted(step->grid.runs[SK_RUNS_REACHED], cell))
-            continue;
+        const idp_reach reach = reach_of_block(step, block, local, pushing);
+        float displacement[SELKIE_DIM];
+        int place = 0;
+        if (reach.reached)
+            load_potential_tile(grid, block, &tile);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            place += (sk_plain_along(cell.local, d) + 1) * known_stride(d);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            float *field = step->grid.fields[SK_FIELD_VELOCITY_X + d];
-            const float own = field[at];
-            if (own == own)
+            if (!asks_for_descent(step, &reach, cell, d, &displacement[d]))
                 continue;
-            if (back)
-                field[at] = data->scratch[d][at];
-            else
-                data->scratch[d][at] = filled_value(&step->grid, field, cell);
+            int beside_liquid;
+            const float descent = gather_descent(step, cell, d, &beside_liquid);
+            displacement[d] = displacement_of(step, &reach, cell, d, beside_liquid,
+                                              sharpened_in_tile(step, &tile, cell, place, d, descent), pushing);
         }
+        for (int d = 0; d < SELKIE_DIM; d++)
+            grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] = displacement[d];
+    }
+}
+
+/* A copy of the displacements in the cells of a block and around it. Unknown ones have the mean of those beside them if
+ * particles reach them: the extrapolation by one layer, where it is needed. Pushes of solids may be known far from
+ * liquid, and are not continued there. By all threads of a thread block. */
+SK_DEVICE void load_displacements(const sk_grid *grid, int block, int pushing, float *tile)
+{
+    __shared__ int32_t slots[SK_NEIGHBOURS];
+    __shared__ int32_t near_liquid[SK_NEIGHBOURS];
+    load_slots_around(grid, block, slots);
+    if (pushing) {
+        if (threadIdx.x < SK_NEIGHBOURS) {
+            int near = 0;
+            for (int n = 0; n < SK_NEIGHBOURS; n++)
+                near |= grid->block_flags[grid->neighbours[slots[threadIdx.x]][n]] & SK_BLOCK_LIQUID;
+            near_liquid[threadIdx.x] = near;
+        }
+        __syncthreads();
+    }
+    for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
+        const int at[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
+                           SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
+        const size_t from = index_around(slots, at);
+        const sk_plain_cell cell = {(int)(from / SK_BLOCK_CELLS), (int)(from % SK_BLOCK_CELLS)};
+        float values[SELKIE_DIM];
+        int unknown = 0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            values[d] = grid->fields[SK_FIELD_VELOCITY_X + d][from];
+            unknown |= values[d] != values[d];
+        }
+        if (unknown && cell.slot && is_wanted(grid->runs[SK_RUNS_REACHED], cell) &&
+            (!pushing || near_liquid[neighbour_at(at)]))
+            for (int d = 0; d < SELKIE_DIM; d++)
+                values[d] = filled_value(grid, grid->fields[SK_FIELD_VELOCITY_X + d], cell);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            tile[d * KNOWN_TILE + n] = sk_known_or_zero(values[d]);
     }
 }
 
 template <bool AMONG_OBSTACLES>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    displace(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int local)
+    displace(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int local, int pushing)
 {
     __shared__ float tile[SELKIE_DIM * KNOWN_TILE];
     SK_CUDA_WAIT();
@@ -350,7 +431,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         sk_plain_coordinates(grid, whole, corner);
         __syncthreads();
         if (!still)
-            load_known_tile(grid, block, SK_FIELD_VELOCITY_X, tile);
+            load_displacements(grid, block, pushing, tile);
         __syncthreads();
         for (uint32_t p = begin + threadIdx.x; p < end; p += blockDim.x) {
             float4 *record = (float4 *)(void *)&step->particles.records[p];
@@ -420,14 +501,12 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local, int
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
-    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->solver, cuda->data, local,
-                     pushing);
-    for (int back = 0; back < 2; back++)
-        SK_LAUNCH(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
+    SK_LAUNCH(cuda, find_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->solver, cuda->data, local,
+              pushing);
     if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, displace<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local);
+        SK_LAUNCH(cuda, displace<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local, pushing);
     else
-        SK_LAUNCH(cuda, displace<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local);
+        SK_LAUNCH(cuda, displace<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local, pushing);
 }
 
 /* The three kinds of a correction: of all cells, of all cells with solids that push, of a region. Without obstacles the

@@ -47,14 +47,19 @@ SK_KERNEL int sk_plain_pressure_row(const sk_step *step, sk_plain_cell cell, flo
     return sk_cell_is_inner(view.own.liquid, liquid_beside, view.open);
 }
 
-/* The lower face of a cell across axis d: its velocity after the solve, the change for FLIP, and the velocity at the
- * end of a reflected step. Returns whether the velocity is known. */
-SK_KERNEL int sk_plain_project_face(const sk_step *step, sk_plain_cell cell, int d)
+/* The lower face of a cell across axis d after the solve, m/s; the velocity may be unknown. */
+typedef struct sk_projected_face {
+    float velocity, change; /* the change is that of FLIP */
+    float end;              /* at the end of a reflected step */
+    float before;           /* what the particles gave, for walls */
+} sk_projected_face;
+
+SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_grid *grid = &step->grid;
     const size_t here = sk_plain_index(cell);
-    float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here],
-          *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
+    const float before = grid->fields[SK_FIELD_CHANGE_X + d][here];
+    sk_projected_face face;
 
     /* Velocity of the face after the solve. */
     int beside_liquid;
@@ -62,20 +67,44 @@ SK_KERNEL int sk_plain_project_face(const sk_step *step, sk_plain_cell cell, int
     const sk_closed_face closed = {face_on_wall(step, cell, d),
                                    step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)],
                                    solid_velocity_at(step, cell, d)};
-    *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d), &closed,
-                                    *change == *change);
+    face.velocity = sk_liquid_projected(grid->fields[SK_FIELD_VELOCITY_X + d][here], descent, beside_liquid,
+                                        open_fraction_at(step, cell, d), &closed, before == before);
 
     /* Change of the velocity, for FLIP, and its reflection. */
-    const int known = *velocity == *velocity;
-    if (step->before_walls && !step->solids.plain[step->solids.block_slot[cell.slot]])
-        grid->fields[step->before_walls + d][here] = *change;
-    *change = sk_net_change(*velocity, *change, flip_gravity_gain(step, d));
+    face.before = before;
+    face.change = sk_net_change(face.velocity, before, flip_gravity_gain(step, d));
+    face.end = face.velocity;
     if (flip_has_end(step)) {
         /* Closed walls of the domain do not reflect. */
-        const float rho = face_on_wall(step, cell, d) ? 0.0f : (float)step->reflection;
-        const float more = rho * sk_reflected_change(*change, flip_gravity_gain(step, d), flip_most_reflected(step));
-        grid->fields[step->end_velocity + d][here] = *velocity + more;
-        *change += more;
+        const float rho = closed.on_wall ? 0.0f : (float)step->reflection;
+        const float more =
+            rho * sk_reflected_change(face.change, flip_gravity_gain(step, d), flip_most_reflected(step));
+        face.end = face.velocity + more;
+        face.change += more;
+    }
+    return face;
+}
+
+/* Projects the lower faces of a cell. Returns how many of them have a known velocity. All loads come before the first
+ * store, after which a compiler would have to load again. */
+SK_KERNEL int sk_plain_project_faces(const sk_step *step, sk_plain_cell cell)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t here = sk_plain_index(cell);
+    const int among_walls = step->before_walls && !step->solids.plain[step->solids.block_slot[cell.slot]];
+    const int has_end = flip_has_end(step);
+    sk_projected_face faces[SELKIE_DIM];
+    int known = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        faces[d] = sk_plain_projected(step, cell, d);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        grid->fields[SK_FIELD_VELOCITY_X + d][here] = faces[d].velocity;
+        grid->fields[SK_FIELD_CHANGE_X + d][here] = faces[d].change;
+        if (has_end)
+            grid->fields[step->end_velocity + d][here] = faces[d].end;
+        if (among_walls)
+            grid->fields[step->before_walls + d][here] = faces[d].before;
+        known += faces[d].velocity == faces[d].velocity;
     }
     return known;
 }

@@ -34,8 +34,7 @@ static void project_block(const sk_step *step, int block)
     uint8_t *flags = &step->grid.block_flags[block];
     int known = 0;
     SK_PLAIN_EACH_CELL(cell, block)
-    for (int d = 0; d < SELKIE_DIM; d++)
-        known += sk_plain_project_face(step, cell, d);
+    known += sk_plain_project_faces(step, cell);
     *flags = sk_plain_known_flags(*flags, known);
 }
 

@@ -110,36 +110,66 @@ SK_KERNEL void build_idp_row(const sk_step *step, sk_plain_cell cell, int local,
     float diagonal = sk_liquid_row(&view, face);
     if (local && !run_has(grid->runs[SK_RUNS_CHOSEN], cell))
         diagonal = 0.0f;
+    const float right = diagonal > 0.0f ? right_side_of(step, cell, &view, pushing, unseen) : 0.0f;
     grid->fields[SK_FIELD_DIAGONAL][here] = diagonal;
-    grid->fields[SK_FIELD_RIGHT_SIDE][here] =
-        diagonal > 0.0f ? right_side_of(step, cell, &view, pushing, unseen) : 0.0f;
+    grid->fields[SK_FIELD_RIGHT_SIDE][here] = right;
     for (int d = 0; d < SELKIE_DIM; d++)
         grid->fields[SK_FIELD_FACE_X + d][here] = face[d];
+}
+
+/* The faces of a block that get displacements. */
+typedef struct idp_reach {
+    uint64_t moved, reached; /* runs */
+    float farthest;          /* cells */
+} idp_reach;
+
+SK_KERNEL idp_reach reach_of_block(const sk_step *step, int block, int local, int pushing)
+{
+    const sk_grid *grid = &step->grid;
+    idp_reach reach;
+    reach.moved = local ? grid->runs[SK_RUNS_MOVED][block] : ~UINT64_C(0);
+    /* Solids that push act everywhere. */
+    reach.reached = pushing ? ~UINT64_C(0) : grid->runs[SK_RUNS_NEAR][block] & reach.moved;
+    /* Beside obstacles the limit is halved: the flux through a partly open face would throw particles far. */
+    reach.farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
+    return reach;
+}
+
+/* Does the displacement of the lower face of a cell across axis d follow from the potential? It is known otherwise. */
+SK_KERNEL int asks_for_descent(const sk_step *step, const idp_reach *reach, sk_plain_cell cell, int d,
+                               float *displacement)
+{
+    *displacement = 0.0f;
+    if (reach->reached && face_on_wall(step, cell, d))
+        return 0;
+    if (reach->reached >> (cell.local / 8) & 1)
+        return 1;
+    if (reach->moved >> (cell.local / 8) & 1)
+        *displacement = __builtin_nanf("");
+    return 0;
+}
+
+SK_KERNEL float displacement_of(const sk_step *step, const idp_reach *reach, sk_plain_cell cell, int d,
+                                int beside_liquid, float descent, int pushing)
+{
+    return sk_idp_displacement(descent, beside_liquid, open_fraction_at(step, cell, d) == 0.0f,
+                               pushing ? push_at(&step->grid, cell, 2 * d) : 0.0f, reach->farthest);
 }
 
 /* The displacements of the lower faces of a cell. */
 SK_KERNEL void displace_faces(const sk_step *step, sk_plain_cell cell, int local, int pushing)
 {
     const sk_grid *grid = &step->grid;
-    const int block = cell.slot;
-    const uint64_t moved = local ? grid->runs[SK_RUNS_MOVED][block] : ~UINT64_C(0);
-    /* Solids that push act everywhere. */
-    const uint64_t reached = pushing ? ~UINT64_C(0) : grid->runs[SK_RUNS_NEAR][block] & moved;
-    /* Beside obstacles the limit is halved: the flux through a partly open face would throw particles far. */
-    const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
+    const idp_reach reach = reach_of_block(step, cell.slot, local, pushing);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *displacement = &grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
-        if (reached && face_on_wall(step, cell, d)) {
-            *displacement = 0.0f;
-        } else if (!(reached >> (cell.local / 8) & 1)) {
-            *displacement = moved >> (cell.local / 8) & 1 ? __builtin_nanf("") : 0.0f;
-        } else {
+        float displacement;
+        if (asks_for_descent(step, &reach, cell, d, &displacement)) {
             int beside_liquid;
             const float descent = gather_descent(step, cell, d, &beside_liquid);
-            *displacement = sk_idp_displacement(sharpened_descent(step, cell, d, descent), beside_liquid,
-                                                open_fraction_at(step, cell, d) == 0.0f,
-                                                pushing ? push_at(grid, cell, 2 * d) : 0.0f, farthest);
+            displacement = displacement_of(step, &reach, cell, d, beside_liquid,
+                                           sharpened_descent(step, cell, d, descent), pushing);
         }
+        grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] = displacement;
     }
 }
 
