@@ -412,6 +412,7 @@ void sk_cuda_destroy(sk_step *step)
     sk_cuda_release_roles(cuda);
     sk_cuda_release_frames(cuda);
     sk_cuda_release_sums(cuda);
+    sk_cuda_release_bodies(cuda);
     sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);

@@ -367,6 +367,9 @@ typedef struct sk_cuda_solids {
     sk_cuda_shape *source_shapes; /* host's copy: of sources and drains */
     int first_region;             /* the first shape of a region of liquid boundaries */
     int has_thin;                 /* an obstacle may have walls that the grid does not resolve: grid/barriers.h */
+    sk_grid near;                 /* the places of the last update as a grid: coordinates, and with bodies faces */
+    int near_capacity;
+    int32_t *near_number; /* [places] blocks of that grid, 0 = none; NULL without bodies */
 } sk_cuda_solids;
 
 typedef struct sk_cuda_pinned sk_cuda_pinned; /* frames.cu */
@@ -428,6 +431,7 @@ struct sk_cuda {
     size_t role_bytes;
     sk_cuda_sums *sums; /* of probes; NULL = none yet. Not among the allocations */
     size_t sum_bytes;
+    struct sk_cuda_bodies *bodies; /* rigid bodies in the liquid; NULL = none. Not among the allocations */
 };
 
 /* --- the host's side --- */
@@ -451,6 +455,11 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error);
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
 void sk_cuda_release_solids(sk_cuda *cuda);
+/* Velocities of solids that the host has changed in this step; with the poses of bodies at its end. */
+selkie_code sk_cuda_send_velocities(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_send_ends(sk_step *step, selkie_error *error);
+/* Gives back the memory of bodies. */
+void sk_cuda_release_bodies(sk_cuda *cuda);
 /* Gives back the memory of liquid boundaries. */
 void sk_cuda_release_roles(sk_cuda *cuda);
 /* Gives back the pinned memory that frames left, once all of them are written. */

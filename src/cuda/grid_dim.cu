@@ -15,6 +15,7 @@
 extern "C" {
 #include "cuda/phases.h"
 }
+#include "cuda/bodies_parts.h"
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
 #include "cuda/solids_parts.h"
@@ -255,8 +256,17 @@ selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
     if (!sk_step_has_pressure(step))
         return sk_cuda_run(step, "flight", launch_flight, error);
     SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
-    return sk_cuda_run(step, "pressure", launch_projection, error);
+    if (step->modes) {
+        SK_TRY(SK_DIM(sk_cuda_read_modes)(step, error));
+        SK_TRY(sk_cuda_run(step, "start with bodies", SK_DIM(sk_cuda_start_modes), error));
+        step->cuda->bodies->in_solve = 1;
+    }
+    selkie_code code = SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error);
+    if (code == SELKIE_OK)
+        code = sk_cuda_run(step, "pressure", launch_projection, error);
+    if (step->modes)
+        step->cuda->bodies->in_solve = 0;
+    return code;
 }
 
 /* --- gravity in balance with pressure while viscosity acts --- */

@@ -3,6 +3,7 @@
 #include "cuda/cuda.h"
 #include "defs/heat.h"
 #include "defs/materials.h"
+#include "defs/soft.h"
 #include "defs/structs.h"
 #include "selkie_config.h"
 
@@ -49,6 +50,9 @@ static const struct {
     {"particle_forces", "particle_forces", {sk_cuda_particle_forces, sk_cuda_particle_forces}},
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
+    {"rigid_liquid", "couple", {sk_cuda_couple_2d, sk_cuda_couple_3d}},
+    {"rigid_liquid", "bodies", {sk_cuda_bodies_2d, sk_cuda_bodies_3d}},
+    {"rigid_liquid", "body_contacts", {sk_cuda_contacts_2d, sk_cuda_contacts_3d}},
     {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
     {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
     {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
@@ -96,7 +100,9 @@ static const char *missing_shape(const selkie_scene *scene)
     for (int o = 0; o < scene->object_count; o++)
         for (int r = 0; r < scene->objects[o].region_count; r++)
             other |= has_other_members(&scene->objects[o].regions[r]);
-    return other ? "obstacles, sources, drains or regions of objects shaped as waves and height fields" : NULL;
+    for (int b = 0; b < scene->body_count; b++)
+        other |= has_other_members(&scene->bodies[b].shape);
+    return other ? "obstacles, bodies, sources, drains or regions of objects shaped as waves and height fields" : NULL;
 }
 
 /* Blocks that touch must differ in colour for the solver's smoother, unless a block touches itself. */
@@ -122,6 +128,22 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
                                                             : NULL;
 }
 
+/* Parts of scenes with bodies; NULL = none is missing. */
+static const char *missing_beside_bodies(const selkie_scene *scene)
+{
+    for (int b = 0; b < scene->body_count; b++)
+        if (scene->bodies[b].liquid_friction > 0.0)
+            return "bodies with liquid_friction";
+    return scene->discretization != SELKIE_DISCRETIZATION_GRID ? "bodies outside of the grid methods"
+           : sk_scene_particle_bodies(scene) ? "bodies of particles (materials of kind soft and rigid)"
+           : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
+               ? "rigid bodies with unilateral incompressibility"
+           : sk_scene_viscosity(scene) > 0.0 ? "rigid bodies in a viscous liquid"
+           : sk_scene_has_heat(scene)        ? "rigid bodies with heat"
+           : scene->domain.periodic          ? "rigid bodies between periodic sides"
+                                             : NULL;
+}
+
 /* The part of a scene that the GPU cannot run yet; NULL = none. */
 static const char *missing_part(const selkie_scene *scene)
 {
@@ -133,8 +155,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "sources and drains of elastoplastic points";
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))
         return missing_in_unilateral(scene);
-    if (scene->body_count)
-        return "rigid bodies";
+    if (scene->body_count && missing_beside_bodies(scene))
+        return missing_beside_bodies(scene);
     if (sk_scene_melts(scene))
         return "materials that melt (materials.melting_point): frozen bodies";
     if (sk_scene_has_immersed_points(scene))

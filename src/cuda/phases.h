@@ -33,6 +33,17 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_density_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_correct_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_cuda_couple_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_cuda_bodies_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_cuda_contacts_##dim(sk_step *step, selkie_error *error);                                            \
+    /* Bodies in a solve: their lists, between its system and its start; the start in their space; what follows a      \
+     * cycle, a product, and a fresh residual (from the solution before it, into the residual after it). */            \
+    selkie_code sk_cuda_read_modes_##dim(sk_step *step, selkie_error *error);                                          \
+    void sk_cuda_start_modes_##dim(struct sk_cuda *cuda, const sk_step *step);                                         \
+    void sk_cuda_deflate_##dim(struct sk_cuda *cuda);                                                                  \
+    void sk_cuda_apply_modes_##dim(struct sk_cuda *cuda);                                                              \
+    void sk_cuda_move_modes_##dim(struct sk_cuda *cuda);                                                               \
+    void sk_cuda_subtract_modes_##dim(struct sk_cuda *cuda);                                                           \
     selkie_code sk_cuda_mpm_to_grid_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_mpm_nodes_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_cuda_mpm_to_points_##dim(sk_step *step, selkie_error *error);                                       \

@@ -17,6 +17,7 @@
 extern "C" {
 #include "cuda/phases.h"
 }
+#include "cuda/bodies_parts.h"
 #include "cuda/poisson_tail.h"
 
 /* --- Decisions of the iteration --- */
@@ -29,18 +30,7 @@ SK_DEVICE void decide_direction(sk_cuda_solver *solver)
     if (threadIdx.x != 0)
         return;
     solver->turn.mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
-    solver->length.skip = 0;
-    if (rz > 0.0 && rz < INFINITY) {
-        solver->turn.beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
-        solver->rz = rz;
-    } else if (!solver->careful && rz == rz && rz > -INFINITY && !(rz > 0.0)) {
-        /* The cycle is not positive definite here: cycles without second visits are. */
-        solver->careful = solver->length.skip = 1;
-        solver->rz_before = 0.0;
-        solver->state.twice = 0;
-    } else {
-        solver->length.skip = solver->state.check = solver->broken = 1;
-    }
+    choose_direction(solver, rz);
 }
 
 SK_DEVICE void decide_length(sk_cuda_solver *solver)
@@ -403,8 +393,24 @@ static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
     }
 }
 
+/* After a fresh residual: whether the solve goes on. By the last thread block. */
+SK_DEVICE void judge_residual(sk_cuda_solver *solver, sk_cuda_condition handle)
+{
+    const double residual = residual_of(solver, solver->partial[1], solver->block_count);
+    if (threadIdx.x != 0)
+        return;
+    solver->residual = solver->computed = residual;
+    solver->drifted = 0.0;
+    solver->state.check = 0;
+    solver->converged = residual <= solver->tolerance;
+    solver->state.done =
+        solver->converged || solver->broken || !(residual < INFINITY) || solver->iteration >= solver->max_iterations;
+    SK_CUDA_SET_CONDITION(handle, !solver->state.done);
+}
+
+/* `with_bodies`: the residual is still to be judged. */
 static __global__ void __launch_bounds__(PAIRS)
-    true_residual(const sk_step *step, sk_cuda_solver *solver, sk_cuda_condition handle)
+    true_residual(const sk_step *step, sk_cuda_solver *solver, sk_cuda_condition handle, int with_bodies)
 {
     SK_CUDA_WAIT();
     __shared__ float high[TILE_CELLS], low[TILE_CELLS];
@@ -448,18 +454,27 @@ static __global__ void __launch_bounds__(PAIRS)
             solver->partial[1][block] = left;
         __syncthreads();
     }
-    if (sk_cuda_is_last(&solver->ticket)) {
-        const double residual = residual_of(solver, solver->partial[1], solver->block_count);
-        if (threadIdx.x == 0) {
-            solver->residual = solver->computed = residual;
-            solver->drifted = 0.0;
-            solver->state.check = 0;
-            solver->converged = residual <= solver->tolerance;
-            solver->state.done = solver->converged || solver->broken || !(residual < INFINITY) ||
-                                 solver->iteration >= solver->max_iterations;
-            SK_CUDA_SET_CONDITION(handle, !solver->state.done);
-        }
+    if (!with_bodies && sk_cuda_is_last(&solver->ticket))
+        judge_residual(solver, handle);
+}
+
+/* The norm of a residual that bodies have changed. */
+static __global__ void __launch_bounds__(PAIRS) judge_with_bodies(sk_cuda_solver *solver, sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    if (solver->state.done || !solver->state.check)
+        return;
+    const float *r = solver->level[0].b;
+    const int blocks = blocks_of(solver, 0);
+    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
+        const int block = block_of_level(solver, 0, n);
+        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
+        const double left = norm_of(solver->norm, r[at], r[at + 1]);
+        if (threadIdx.x == 0)
+            solver->partial[1][block] = left;
     }
+    if (sk_cuda_is_last(&solver->ticket))
+        judge_residual(solver, handle);
 }
 
 /* --- The end --- */
@@ -521,10 +536,24 @@ static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int 
                       how);
 }
 
+/* Does the solve contain rigid bodies? */
+static int has_bodies(const sk_cuda *cuda)
+{
+    return cuda->bodies && cuda->bodies->in_solve;
+}
+
 static void launch_check(sk_cuda *cuda)
 {
+    const int with_bodies = has_bodies(cuda);
     SK_LAUNCH(cuda, fold, full_width(cuda), PAIRS, cuda->solver);
-    SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, &cuda->device->step, cuda->solver, cuda->condition);
+    if (with_bodies)
+        SK_DIM(sk_cuda_move_modes)(cuda);
+    SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, &cuda->device->step, cuda->solver, cuda->condition,
+              with_bodies);
+    if (!with_bodies)
+        return;
+    SK_DIM(sk_cuda_subtract_modes)(cuda);
+    SK_LAUNCH(cuda, judge_with_bodies, full_width(cuda), PAIRS, cuda->solver, cuda->condition);
 }
 
 static void launch_steps(sk_cuda *cuda, int how)
@@ -537,7 +566,11 @@ static void launch_steps(sk_cuda *cuda, int how)
         launch_cycle<true>(cuda, &all, 0, 1, how);
     else
         launch_cycle<false>(cuda, &all, 0, 1, how);
+    if (has_bodies(cuda))
+        SK_DIM(sk_cuda_deflate)(cuda);
     SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, cuda->solver, how);
+    if (has_bodies(cuda))
+        SK_DIM(sk_cuda_apply_modes)(cuda);
     SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);
 }
 
@@ -552,6 +585,14 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
     launch_check(cuda);
+    launch_steps(cuda, ALL_VISITS);
+    launch_check(cuda);
+}
+
+/* The same in a solve with bodies, where nothing has been asked for before. */
+static void launch_with_bodies(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
     launch_steps(cuda, ALL_VISITS);
     launch_check(cuda);
 }
@@ -608,7 +649,9 @@ selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int kind, selkie_error *error
     for (int n = 0; n < SK_CUDA_REMEMBERED; n++)
         twice |= step->cuda->last[kind].twice[n];
     step->cuda->condition = 0;
-    for (int n = iterations; n > 0; n -= MOST_TOGETHER) {
+    for (int n = 0; has_bodies(step->cuda) && n < iterations; n++)
+        SK_TRY(sk_cuda_run(step, "iteration with bodies", launch_with_bodies, error));
+    for (int n = has_bodies(step->cuda) ? 0 : iterations; n > 0; n -= MOST_TOGETHER) {
         const int together = n < MOST_TOGETHER ? n : MOST_TOGETHER, visits = twice & ~2 ? 2 : twice != 0;
         SK_TRY(sk_cuda_run(step, iterations_of[visits][together - 1].name, iterations_of[visits][together - 1].launches,
                            error));

@@ -107,6 +107,23 @@ SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, si
                : 0.0f;
 }
 
+/* The direction of the next step, from r z. By one thread. */
+SK_DEVICE void choose_direction(sk_cuda_solver *solver, double rz)
+{
+    solver->length.skip = 0;
+    if (rz > 0.0 && rz < INFINITY) {
+        solver->turn.beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
+        solver->rz = rz;
+    } else if (!solver->careful && rz == rz && rz > -INFINITY && !(rz > 0.0)) {
+        /* The cycle is not positive definite here: cycles without second visits are. */
+        solver->careful = solver->length.skip = 1;
+        solver->rz_before = 0.0;
+        solver->state.twice = 0;
+    } else {
+        solver->length.skip = solver->state.check = solver->broken = 1;
+    }
+}
+
 /* Before a solve: nothing is listed. By one thread. */
 SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
 {

@@ -22,7 +22,7 @@ typedef struct solid_array {
     size_t bytes;
 } solid_array;
 
-enum { SOLID_ARRAYS = 19 };
+enum { SOLID_ARRAYS = 20 };
 
 static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arrays[SOLID_ARRAYS])
 {
@@ -47,6 +47,7 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
         {(void **)&there->plain, here->plain, 1},
         {(void **)&there->split, here->split, 1},
         {(void **)&there->exact, here->exact, 1},
+        {(void **)&there->slot_share, here->slot_share, sizeof(uint32_t)},
     };
     int count = 0;
     for (int a = 0; a < SOLID_ARRAYS; a++) {
@@ -85,44 +86,79 @@ static selkie_code send_slots(sk_cuda *cuda, const sk_solids *solids, size_t fir
     return SELKIE_OK;
 }
 
+/* Room for as many places. */
+static selkie_code reserve_near(sk_cuda_solids *solids, int count, selkie_error *error)
+{
+    if (count < solids->near_capacity)
+        return SELKIE_OK;
+    const size_t room = (size_t)count + (size_t)count / 4 + 1;
+    free(solids->near.coordinates);
+    free(solids->near.faces);
+    solids->near_capacity = 0;
+    solids->near.coordinates = (int32_t(*)[4])calloc(room, sizeof *solids->near.coordinates);
+    solids->near.faces = (int32_t(*)[6])calloc(room, sizeof *solids->near.faces);
+    if (!solids->near.coordinates || !solids->near.faces)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the solids of %d blocks", count);
+    solids->near_capacity = (int)room;
+    return SELKIE_OK;
+}
+
+/* Neighbours of the places of an update, which bodies look for. */
+static void link_near(sk_cuda_solids *solids, const int32_t *places, int count)
+{
+    const sk_grid *near = &solids->near;
+    for (int i = 0; i < count; i++)
+        solids->near_number[places[i]] = i + 1;
+    for (int b = 1; b <= count; b++)
+        for (int side = 0; side < 2 * near->dimension; side++) {
+            const int d = side / 2, along = near->coordinates[b][d] + (side & 1 ? 1 : -1),
+                      stride = d == 0   ? 1
+                               : d == 1 ? near->blocks[0]
+                                        : near->blocks[0] * near->blocks[1];
+            near->faces[b][side] = along < 0 || along >= near->blocks[d]
+                                       ? 0
+                                       : solids->near_number[places[b - 1] + (side & 1 ? stride : -stride)];
+        }
+    for (int i = 0; i < count; i++)
+        solids->near_number[places[i]] = 0;
+}
+
 /* Updates the solids of some places, and takes their slots over. */
 static selkie_code update_places(sk_step *step, const int32_t *places, int count, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    sk_grid fake = step->grid;
-    int32_t(*coordinates)[4] = (int32_t(*)[4])calloc((size_t)count + 1, sizeof *coordinates);
-    int32_t(*faces)[6] = (int32_t(*)[6])calloc((size_t)count + 1, sizeof *faces);
-    selkie_code code = coordinates && faces
-                           ? SELKIE_OK
-                           : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the solids of %d blocks", count);
-    for (int i = 0; code == SELKIE_OK && i < count; i++) {
-        coordinates[i + 1][0] = places[i] % fake.blocks[0];
-        coordinates[i + 1][1] = places[i] / fake.blocks[0] % fake.blocks[1];
-        coordinates[i + 1][2] = places[i] / fake.blocks[0] / fake.blocks[1];
+    SK_TRY(reserve_near(&cuda->solids, count, error));
+    int32_t(*coordinates)[4] = cuda->solids.near.coordinates;
+    int32_t(*faces)[6] = cuda->solids.near.faces;
+    sk_grid *near = &cuda->solids.near;
+    *near = step->grid;
+    near->coordinates = coordinates;
+    near->faces = faces;
+    near->block_count = count + 1;
+    for (int i = 0; i < count; i++) {
+        coordinates[i + 1][0] = places[i] % near->blocks[0];
+        coordinates[i + 1][1] = places[i] / near->blocks[0] % near->blocks[1];
+        coordinates[i + 1][2] = places[i] / near->blocks[0] / near->blocks[1];
     }
-    if (code == SELKIE_OK) {
-        fake.coordinates = coordinates;
-        fake.faces = faces;
-        fake.block_count = count + 1;
-        code = step->dimension == 2 ? sk_solids_update_2d(&step->solids, &fake, step->threads, error)
-                                    : sk_solids_update_3d(&step->solids, &fake, step->threads, error);
-    }
-    for (int i = 0; code == SELKIE_OK && i < count; i++)
+    if (cuda->solids.near_number)
+        link_near(&cuda->solids, places, count);
+    SK_TRY(step->dimension == 2 ? sk_solids_update_2d(&step->solids, near, step->threads, error)
+                                : sk_solids_update_3d(&step->solids, near, step->threads, error));
+    for (int i = 0; i < count; i++)
         cuda->solids.slots[places[i]] = step->solids.block_slot[i + 1];
-    free(coordinates);
-    free(faces);
-    return code;
+    return SELKIE_OK;
 }
 
-/* Lists the places that a box reaches, once each. */
-static void list_box(sk_cuda *cuda, const sk_grid *grid, const double low[3], const double high[3])
+/* Lists the places that a box reaches, once each. A body also needs those of its modes in the pressure solve: cells
+ * around it (the rings of linalg/poisson_modes_dim.c), and the next block, which has the upper faces of its cells. */
+static void list_box(sk_cuda *cuda, const sk_grid *grid, const double low[3], const double high[3], int is_body)
 {
-    const double margin = 3.0 * grid->cell_size;
+    const double margin = (is_body ? 10.0 : 3.0) * grid->cell_size;
     int first[3] = {0, 0, 0}, last[3] = {0, 0, 0};
     for (int d = 0; d < grid->dimension; d++) {
         const double block = (double)grid->extent[d] * grid->cell_size;
         const double from = (low[d] - margin - grid->corner[d]) / block,
-                     to = (high[d] + margin - grid->corner[d]) / block;
+                     to = (high[d] + (is_body ? fmax(margin, block) : margin) - grid->corner[d]) / block;
         first[d] = from > 0.0 ? (int)fmin(from, (double)grid->blocks[d]) : 0;
         last[d] = to < (double)grid->blocks[d] ? (int)floor(to) : grid->blocks[d] - 1;
     }
@@ -148,10 +184,11 @@ static void list_moving(sk_cuda *cuda, const sk_step *step)
     cuda->solids.list_count = 0;
     for (int o = 0; o < solids->obstacle_count; o++)
         if (solids->obstacles[o].moves)
-            list_box(cuda, &step->grid, solids->obstacles[o].low, solids->obstacles[o].high);
+            list_box(cuda, &step->grid, solids->obstacles[o].low, solids->obstacles[o].high,
+                     o >= solids->obstacle_count - solids->body_count);
     for (int i = 0; i < solids->inlet_count; i++)
         if (solids->inlets[i].running)
-            list_box(cuda, &step->grid, solids->inlets[i].low, solids->inlets[i].high);
+            list_box(cuda, &step->grid, solids->inlets[i].low, solids->inlets[i].high, 0);
 }
 
 /* An array of the host on the device. */
@@ -270,6 +307,9 @@ void sk_cuda_release_solids(sk_cuda *cuda)
     free(cuda->solids.list);
     free(cuda->solids.obstacle_copies);
     free(cuda->solids.source_shapes);
+    free(cuda->solids.near.coordinates);
+    free(cuda->solids.near.faces);
+    free(cuda->solids.near_number);
     memset(&cuda->solids, 0, sizeof cuda->solids);
 }
 
@@ -289,6 +329,12 @@ selkie_code sk_cuda_take_solids(sk_step *step, selkie_error *error)
     if (!cuda->solids.static_slots || !cuda->solids.slots || !cuda->solids.list || !cuda->solids.listed ||
         !cuda->solids.obstacle_copies)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the %d blocks of the domain", places);
+
+    if (solids->body_count) {
+        cuda->solids.near_number = (int32_t *)calloc((size_t)places + 1, sizeof(int32_t));
+        if (!cuda->solids.near_number)
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the %d blocks of the domain", places);
+    }
 
     /* All places, then their static slots. */
     for (int i = 0; i < places; i++)
@@ -360,15 +406,47 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error)
     return place_solids(step, at_end ? step->time + step->dt : step->time, error);
 }
 
-selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error)
+/* The solids of the step, with the device's arrays. */
+static selkie_code send_solids(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error); /* the step has been sent */
-    SK_TRY(place_solids(step, step->time + step->dt, error));
     const sk_solids arrays = cuda->sent->step.solids;
     cuda->sent->step.solids = step->solids;
     sk_cuda_point_solids(step, &arrays);
     SK_CUDA_TRY(cudaMemcpyAsync(&cuda->device->step.solids, &cuda->sent->step.solids, sizeof step->solids,
+                                cudaMemcpyHostToDevice, cuda->stream),
+                "a copy of the solids", error);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error)
+{
+    SK_CUDA_TRY(cudaStreamSynchronize(step->cuda->stream), "a step", error); /* the step has been sent */
+    SK_TRY(place_solids(step, step->time + step->dt, error));
+    return send_solids(step, error);
+}
+
+selkie_code sk_cuda_send_velocities(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_solids *solids = &step->solids;
+    const size_t cells = (size_t)solids->block_cells, first = solids->static_count * cells,
+                 bytes = (solids->slot_count * cells - first) * sizeof(float);
+    for (int d = 0; bytes && d < step->dimension; d++)
+        SK_CUDA_TRY(cudaMemcpyAsync(cuda->sent->step.solids.velocity[d] + first, solids->velocity[d] + first, bytes,
+                                    cudaMemcpyHostToDevice, cuda->stream),
+                    "a copy of the solids", error);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_send_ends(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error); /* the step has been sent */
+    SK_TRY(sk_cuda_send_velocities(step, error));
+    SK_TRY(send_obstacles(cuda, &step->solids, error));
+    SK_TRY(send_solids(step, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->device->constants, &cuda->sent->constants, sizeof cuda->sent->constants,
                                 cudaMemcpyHostToDevice, cuda->stream),
                 "a copy of the solids", error);
     return SELKIE_OK;

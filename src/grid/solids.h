@@ -125,7 +125,7 @@ typedef struct sk_solids {
      * alone. */
     int settled;                 /* the poses are those of the last update */
     sk_block_table moving_table; /* of the blocks near moving obstacles: their slots */
-    uint32_t *slot_share;        /* [slots] place of the shares of a slot's first piece */
+    uint32_t *slot_share;        /* [slots] place of the shares of a slot's first piece; UINT32_MAX = no body is near */
     uint32_t share_count;
     size_t slot_share_capacity;
 } sk_solids;

@@ -438,6 +438,8 @@ static selkie_code list_pieces(sk_solids *solids, const sk_grid *grid, size_t fr
     SK_TRY(sk_reserve(solids->memory, (void **)&solids->slot_share, &solids->slot_share_capacity, solids->slot_count,
                       sizeof *solids->slot_share, "bodies", error));
     solids->piece_count = 0;
+    for (size_t slot = 0; slot < solids->static_count; slot++)
+        solids->slot_share[slot] = UINT32_MAX;
     for (int b = 0; b < grid->block_count; b++) {
         const size_t slot = (size_t)solids->block_slot[b], first = solids->piece_count;
         double corner[3];
@@ -457,8 +459,10 @@ static selkie_code list_pieces(sk_solids *solids, const sk_grid *grid, size_t fr
             piece->share = solids->slot_share[slot] + (uint32_t)(solids->piece_count - 1 - first);
             SK_DIM(sk_solids_range_of_body)(solids, grid, piece);
         }
-        if (slot >= fresh)
+        if (slot >= fresh && solids->piece_count > first)
             solids->share_count += (uint32_t)(solids->piece_count - first);
+        else if (slot >= fresh)
+            solids->slot_share[slot] = UINT32_MAX;
     }
     solids->piece_first[grid->block_count] = (uint32_t)solids->piece_count;
     for (int d = 0; d < SELKIE_DIM; d++)

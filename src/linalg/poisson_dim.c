@@ -363,12 +363,10 @@ void SK_DIM(sk_poisson_choose)(sk_poisson_solver *solver, sk_backend backend)
     solver->pockets.operations = solver->operations;
 }
 
-static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *system, int threads, selkie_error *error)
+/* Memory of the vectors. */
+static selkie_code reserve_vectors(sk_poisson_solver *solver, selkie_error *error)
 {
-    SK_TRY(SK_DIM(sk_poisson_read)(solver, system, threads, error));
     sk_level *level = &solver->multigrid.level[0];
-    SK_TRY(SK_DIM(sk_pockets_find)(solver, error));
-    SK_TRY(SK_DIM(sk_multigrid_coarsen)(&solver->multigrid, threads, error));
     size_t blocks = (size_t)level->block_count + 2, cells = ((size_t)level->block_count + 1) * SK_BLOCK_CELLS;
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &level->vector_memory, 5 * cells * sizeof(float), error));
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &solver->partial_memory, 3 * blocks * sizeof(double), error));
@@ -380,6 +378,26 @@ static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *sy
     solver->z = level->x = field + 4 * cells;
     for (int i = 0; i < 3; ++i)
         solver->partial[i] = (double *)solver->partial_memory.data + (size_t)i * blocks;
+    return SELKIE_OK;
+}
+
+static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *system, int threads, selkie_error *error)
+{
+    SK_TRY(SK_DIM(sk_poisson_read)(solver, system, threads, error));
+    SK_TRY(SK_DIM(sk_pockets_find)(solver, error));
+    SK_TRY(SK_DIM(sk_multigrid_coarsen)(&solver->multigrid, threads, error));
+    SK_TRY(reserve_vectors(solver, error));
+    solver->modes.all_unknowns = solver->multigrid.level[0].unknowns;
+    return SK_DIM(sk_modes_read)(solver, system, threads, error);
+}
+
+selkie_code SK_DIM(sk_poisson_read_bodies)(sk_poisson_solver *solver, const sk_poisson_system *system, int64_t unknowns,
+                                           int threads, selkie_error *error)
+{
+    SK_DIM(sk_poisson_choose)(solver, SK_BACKEND_PLAIN);
+    SK_TRY(SK_DIM(sk_poisson_read)(solver, system, threads, error));
+    SK_TRY(reserve_vectors(solver, error));
+    solver->modes.all_unknowns = unknowns;
     return SK_DIM(sk_modes_read)(solver, system, threads, error);
 }
 

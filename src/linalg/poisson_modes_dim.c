@@ -202,15 +202,38 @@ static void solve_factor(const sk_modes *modes, double *x)
     }
 }
 
+/* From the order of the rows to that of the bodies. */
+static void reorder(const sk_modes *modes, const double *from, double *to)
+{
+    for (int n = 0; n < modes->body_count; ++n)
+        memcpy(to + row_of(modes->body_at[n]), from + row_of(n), RANK * sizeof *to);
+}
+
 /* x = E^-1 x, in the order of the bodies. */
 static void solve_modes(const sk_modes *modes, double *x)
 {
-    const size_t bytes = RANK * sizeof *x;
     for (int n = 0; n < modes->body_count; ++n)
-        memcpy(modes->ordered + row_of(n), x + row_of(modes->body_at[n]), bytes);
+        memcpy(modes->ordered + row_of(n), x + row_of(modes->body_at[n]), RANK * sizeof *x);
     solve_factor(modes, modes->ordered);
-    for (int n = 0; n < modes->body_count; ++n)
-        memcpy(x + row_of(modes->body_at[n]), modes->ordered + row_of(n), bytes);
+    reorder(modes, modes->ordered, x);
+}
+
+void SK_DIM(sk_modes_invert)(const sk_modes *modes, double *inverse, int threads)
+{
+    const size_t n = row_of(modes->body_count);
+    memset(inverse, 0, n * n * sizeof *inverse);
+    (void)threads; /* in builds without OpenMP */
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1 && n > 32)
+    for (int b = 0; b < modes->body_count; ++b)
+        for (int k = 0; k < RANK && modes->space.first[b] < modes->space.first[b + 1]; ++k) {
+            double *row = inverse + (row_of(b) + (size_t)k) * n;
+            row[row_of(modes->place_of[b]) + (size_t)k] = 1.0;
+            solve_factor(modes, row);
+        }
+    for (size_t i = 0; i < n; ++i) {
+        memcpy(modes->ordered, inverse + i * n, n * sizeof *inverse);
+        reorder(modes, modes->ordered, inverse + i * n);
+    }
 }
 
 /* Spreads Z times the solution; the caller has gathered `wanted`. */
@@ -548,7 +571,7 @@ static int rings_around(const sk_poisson_solver *solver)
 {
     enum { SMALL_PART = 8 };
     const int64_t cells = (int64_t)solver->modes.flux.count / solver->modes.parts_of_body;
-    const int few = cells * SMALL_PART < solver->multigrid.level[0].unknowns;
+    const int few = cells * SMALL_PART < solver->modes.all_unknowns;
     return few ? RINGS - 1 : RINGS;
 }
 

@@ -125,6 +125,7 @@ typedef struct sk_mode_pair {
 typedef struct sk_modes {
     int body_count;                                   /* movers, 0 = none */
     int parts_of_body;                                /* movers of a body */
+    int64_t all_unknowns;                             /* of the liquid */
     double (*response)[SK_MODES_RANK][SK_MODES_RANK]; /* [bodies] */
     sk_mode_list flux, space;                         /* W, and the deflated space Z */
     int32_t *meets;                  /* [space.count] first entry of W in the cell; -1 = no body moves it */
@@ -177,6 +178,8 @@ void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
 selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
                                   selkie_error *error);
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory);
+/* E^-1 as a whole, in the order of the bodies: [rows][rows]. Modes that drop out have rows of 0. */
+void SK_DIM(sk_modes_invert)(const sk_modes *modes, double *inverse, int threads);
 /* All threads of the team call these. They wait for each other at the end.
  * y += factor W R W^T x; returns x W R W^T x. */
 double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor);
@@ -198,6 +201,11 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory);
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE]);
 /* Natural index of a cell from its index in the split layout. */
 int SK_DIM(sk_modes_natural_index)(int split);
+
+/* --- poisson_dim.c --- */
+/* Sets up level 0 and the bodies alone, for a solver elsewhere. `unknowns`: of the whole system. */
+selkie_code SK_DIM(sk_poisson_read_bodies)(sk_poisson_solver *solver, const sk_poisson_system *system, int64_t unknowns,
+                                           int threads, selkie_error *error);
 
 /* --- poisson_tuned_dim.c, poisson_plain_dim.c: the arithmetic --- */
 extern const sk_poisson_operations SK_DIM(sk_poisson_operations_tuned), SK_DIM(sk_poisson_operations_plain);

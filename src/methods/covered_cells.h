@@ -11,7 +11,7 @@
 SK_KERNEL int covered_near(const sk_step *step, int block)
 {
     const sk_solids *solids = &step->solids;
-    return solids->body_count && solids->piece_first[block] < solids->piece_first[block + 1];
+    return solids->body_count && solids->slot_share[solids->block_slot[block]] != UINT32_MAX;
 }
 
 SK_KERNEL int is_covered(const sk_step *step, sk_plain_cell cell)

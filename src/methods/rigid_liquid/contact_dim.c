@@ -132,50 +132,42 @@ static selkie_code list_contacts(sk_step *step, sk_rigid_liquid *state, size_t *
     return SELKIE_OK;
 }
 
-/* Solves a x = b for a small matrix, by elimination with pivots. */
-static void solve_dense(double a[SK_POISSON_MODES][SK_POISSON_MODES], double x[SK_POISSON_MODES], int n)
-{
-    for (int j = 0; j < n; j++) {
-        int best = j;
-        for (int i = j + 1; i < n; i++)
-            best = fabs(a[i][j]) > fabs(a[best][j]) ? i : best;
-        for (int k = 0; k < n && best != j; k++) {
-            const double swap = a[j][k];
-            a[j][k] = a[best][k];
-            a[best][k] = swap;
-        }
-        const double swap = x[j];
-        x[j] = x[best];
-        x[best] = swap;
-        for (int i = j + 1; i < n; i++) {
-            const double factor = a[i][j] / a[j][j];
-            for (int k = j; k < n; k++)
-                a[i][k] -= factor * a[j][k];
-            x[i] -= factor * x[j];
-        }
-    }
-    for (int i = n - 1; i >= 0; i--) {
-        for (int k = i + 1; k < n; k++)
-            x[i] -= a[i][k] * x[k];
-        x[i] /= a[i][i];
-    }
-}
-
 /* Modes of a contact and its normal velocity. */
 static double approach(const sk_step *step, const sk_body_contact *contact, const double velocity[SK_POISSON_MODES],
                        double modes[SK_POISSON_MODES])
 {
     const sk_particle *particle = &step->particles.records[contact->particle];
-    const double *centre = step->rigid->states[contact->body].position;
-    double arm[3] = {0.0, 0.0, 0.0}, normal_velocity = 0.0;
+    return sk_body_approach(particle->position, particle->velocity, contact->normal,
+                            step->rigid->states[contact->body].position, velocity, modes);
+}
+
+void SK_DIM(sk_rigid_liquid_contact_response)(const sk_step *step, const sk_rigid_liquid *state, int body,
+                                              double response[SK_POISSON_MODES][SK_POISSON_MODES])
+{
+    const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM), h = step->grid.cell_size;
+    memset(response, 0, SK_POISSON_MODES * sizeof *response);
+    for (int i = 0; i < SK_BODY_MODES; i++)
+        for (int j = 0; j < SK_BODY_MODES; j++)
+            response[i][j] =
+                state->response[body][i][j] / (unit * (i < SELKIE_DIM ? 1.0 : h) * (j < SELKIE_DIM ? 1.0 : h));
+}
+
+void SK_DIM(sk_rigid_liquid_body_modes)(const sk_rigid_state *rigid, double velocity[SK_POISSON_MODES])
+{
     for (int d = 0; d < SELKIE_DIM; d++)
-        arm[d] = (double)particle->position[d] - centre[d];
-    sk_body_contact_modes(contact->normal, arm, modes);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        normal_velocity += modes[d] * (double)particle->velocity[d];
-    for (int k = 0; k < SK_BODY_MODES; k++)
-        normal_velocity -= modes[k] * velocity[k];
-    return normal_velocity;
+        velocity[d] = rigid->velocity[d];
+    for (int k = SELKIE_DIM; k < SK_BODY_MODES; k++)
+        velocity[k] = rigid->angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2];
+}
+
+void SK_DIM(sk_rigid_liquid_take_contact)(sk_rigid_state *rigid, double dt, const double after[SK_POISSON_MODES],
+                                          const double momentum[SK_POISSON_MODES])
+{
+    for (int k = 0; k < SK_BODY_MODES; k++) {
+        const int d = k < SELKIE_DIM ? k : SELKIE_DIM == 3 ? k - 3 : 2;
+        *(k < SELKIE_DIM ? &rigid->velocity[d] : &rigid->angular_velocity[d]) = after[k];
+        *(k < SELKIE_DIM ? &rigid->force[d] : &rigid->torque[d]) += momentum[k] / dt;
+    }
 }
 
 /* The joint contact of one body. */
@@ -186,12 +178,8 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
     double velocity[SK_POISSON_MODES] = {0}, gained[SK_POISSON_MODES] = {0}, modes[SK_POISSON_MODES] = {0};
     double stiffness[SK_POISSON_MODES][SK_POISSON_MODES] = {{0}}, response[SK_POISSON_MODES][SK_POISSON_MODES];
-    double system[SK_POISSON_MODES][SK_POISSON_MODES], change[SK_POISSON_MODES];
-    const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM), h = step->grid.cell_size;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        velocity[d] = rigid->velocity[d];
-    for (int k = SELKIE_DIM; k < SK_BODY_MODES; k++)
-        velocity[k] = rigid->angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2];
+    double change[SK_POISSON_MODES], momentum[SK_POISSON_MODES];
+    SK_DIM(sk_rigid_liquid_body_modes)(rigid, velocity);
 
     /* The sums. */
     int found = 0;
@@ -210,21 +198,9 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
     if (!found)
         return;
 
-    /* (I + M^-1 K) delta = M^-1 g: held axes stay. */
-    for (int i = 0; i < SK_BODY_MODES; i++)
-        for (int j = 0; j < SK_BODY_MODES; j++)
-            response[i][j] =
-                state->response[body][i][j] / (unit * (i < SELKIE_DIM ? 1.0 : h) * (j < SELKIE_DIM ? 1.0 : h));
-    for (int i = 0; i < SK_BODY_MODES; i++) {
-        change[i] = 0.0;
-        for (int j = 0; j < SK_BODY_MODES; j++) {
-            change[i] += response[i][j] * gained[j];
-            system[i][j] = i == j;
-            for (int k = 0; k < SK_BODY_MODES; k++)
-                system[i][j] += response[i][k] * stiffness[k][j];
-        }
-    }
-    solve_dense(system, change, SK_BODY_MODES);
+    SK_DIM(sk_rigid_liquid_contact_response)(step, state, body, response);
+    sk_body_meet((const double(*)[SK_POISSON_MODES])response, (const double(*)[SK_POISSON_MODES])stiffness, gained,
+                 change, momentum);
 
     /* The particles take the new velocity along the normal, the body the change. */
     double after[SK_POISSON_MODES] = {0};
@@ -237,14 +213,7 @@ static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, con
         for (int d = 0; d < SELKIE_DIM; d++)
             step->particles.records[contacts[c].particle].velocity[d] -= (float)(left * modes[d]);
     }
-    for (int k = 0; k < SK_BODY_MODES; k++) {
-        const int d = k < SELKIE_DIM ? k : SELKIE_DIM == 3 ? k - 3 : 2;
-        double momentum = gained[k];
-        for (int j = 0; j < SK_BODY_MODES; j++)
-            momentum -= stiffness[k][j] * change[j];
-        *(k < SELKIE_DIM ? &rigid->velocity[d] : &rigid->angular_velocity[d]) = after[k];
-        *(k < SELKIE_DIM ? &rigid->force[d] : &rigid->torque[d]) += momentum / step->dt;
-    }
+    SK_DIM(sk_rigid_liquid_take_contact)(rigid, step->dt, after, momentum);
 }
 
 /* Orders contacts by body; those of a body keep their order. `first` gets the first of each body. */

@@ -12,10 +12,11 @@ static int is_liquid(const sk_grid *grid, sk_plain_cell cell)
     return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
 }
 
-/* The unilateral pressure has unknowns of its own, which are not known yet. Its solver drops other cells. */
+/* The unilateral pressure has unknowns of its own, which are not known yet. Its solver drops other cells. On a GPU the
+ * cells are not here. */
 static int takes_all_cells(const sk_step *step)
 {
-    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL || step->cuda;
 }
 
 /* The shares of a body in the faces of a block: of the block's own piece, and of those in the next block along each
@@ -338,7 +339,7 @@ static void add_drag(const sk_step *step)
 selkie_code SK_DIM(sk_rigid_liquid_move)(sk_step *step, selkie_error *error)
 {
     sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
-    if (sk_step_has_pressure(step))
+    if (sk_step_has_pressure(step) && !step->cuda) /* a GPU has added them */
         add_impulses(step, &state->modes);
     add_drag(step);
     if (sk_step_has_pressure(step))

@@ -43,7 +43,14 @@ typedef struct sk_rigid_liquid {
     selkie_code sk_rigid_liquid_move_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_rigid_liquid_contact_##dim(sk_step *step, selkie_error *error);                                     \
     /* Coulomb's friction, once the impulses of pressure and viscosity are known; a part of move. */                   \
-    selkie_code sk_rigid_liquid_rub_##dim(sk_step *step, const sk_poisson_modes *modes, selkie_error *error);
+    selkie_code sk_rigid_liquid_rub_##dim(sk_step *step, const sk_poisson_modes *modes, selkie_error *error);          \
+    /* Parts of the contact with particles: the response of a body to N s and N m s, the velocity of its modes, and    \
+     * its state after the contact, with the momentum (N s, N m s) that it has taken. */                               \
+    void sk_rigid_liquid_contact_response_##dim(const sk_step *step, const sk_rigid_liquid *state, int body,           \
+                                                double response[SK_POISSON_MODES][SK_POISSON_MODES]);                  \
+    void sk_rigid_liquid_body_modes_##dim(const sk_rigid_state *rigid, double velocity[SK_POISSON_MODES]);             \
+    void sk_rigid_liquid_take_contact_##dim(sk_rigid_state *rigid, double dt, const double after[SK_POISSON_MODES],    \
+                                            const double momentum[SK_POISSON_MODES]);
 
 SK_RIGID_LIQUID_PHASES(2d)
 SK_RIGID_LIQUID_PHASES(3d)

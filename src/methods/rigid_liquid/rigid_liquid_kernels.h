@@ -35,4 +35,72 @@ SK_KERNEL void sk_body_contact_modes(const float normal[3], const double arm[3],
 #endif
 }
 
+/* Solves a x = b for a small matrix, by elimination with pivots. */
+SK_KERNEL_CALLED void sk_body_solve_dense(double a[6][6], double x[6], int n)
+{
+    for (int j = 0; j < n; j++) {
+        int best = j;
+        for (int i = j + 1; i < n; i++)
+            best = __builtin_fabs(a[i][j]) > __builtin_fabs(a[best][j]) ? i : best;
+        for (int k = 0; k < n && best != j; k++) {
+            const double swap = a[j][k];
+            a[j][k] = a[best][k];
+            a[best][k] = swap;
+        }
+        const double swap = x[j];
+        x[j] = x[best];
+        x[best] = swap;
+        for (int i = j + 1; i < n; i++) {
+            const double factor = a[i][j] / a[j][j];
+            for (int k = j; k < n; k++)
+                a[i][k] -= factor * a[j][k];
+            x[i] -= factor * x[j];
+        }
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            x[i] -= a[i][k] * x[k];
+        x[i] /= a[i][i];
+    }
+}
+
+/* A particle at the surface of a body: its velocity along the normal (m/s), seen from the body, and the modes of the
+ * contact. `velocity` is that of the body's modes: m/s, rad/s about `centre` (m). */
+SK_KERNEL double sk_body_approach(const float position[3], const float particle_velocity[3], const float normal[3],
+                                  const double centre[3], const double velocity[6], double modes[6])
+{
+    double arm[3] = {0.0, 0.0, 0.0}, normal_velocity = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        arm[d] = (double)position[d] - centre[d];
+    sk_body_contact_modes(normal, arm, modes);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        normal_velocity += modes[d] * (double)particle_velocity[d];
+    for (int k = 0; k < SK_BODY_MODES; k++)
+        normal_velocity -= modes[k] * velocity[k];
+    return normal_velocity;
+}
+
+/* The change of a body's modes in a joint contact: (I + M^-1 K) delta = M^-1 g, so that held axes stay. `response` is
+ * M^-1; `momentum` gets what the body takes from the particles. */
+SK_KERNEL_CALLED void sk_body_meet(const double response[6][6], const double stiffness[6][6], const double gained[6],
+                                   double change[6], double momentum[6])
+{
+    double system[6][6];
+    for (int i = 0; i < SK_BODY_MODES; i++) {
+        change[i] = 0.0;
+        for (int j = 0; j < SK_BODY_MODES; j++) {
+            change[i] += response[i][j] * gained[j];
+            system[i][j] = i == j ? 1.0 : 0.0;
+            for (int k = 0; k < SK_BODY_MODES; k++)
+                system[i][j] += response[i][k] * stiffness[k][j];
+        }
+    }
+    sk_body_solve_dense(system, change, SK_BODY_MODES);
+    for (int k = 0; k < SK_BODY_MODES; k++) {
+        momentum[k] = gained[k];
+        for (int j = 0; j < SK_BODY_MODES; j++)
+            momentum[k] -= stiffness[k][j] * change[j];
+    }
+}
+
 #endif

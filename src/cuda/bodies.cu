@@ -1,0 +1,59 @@
+/* Memory of rigid bodies on the device: see bodies_parts.h. */
+#include "cuda/bodies_parts.h"
+
+static void free_staged(sk_cuda_staged *staged)
+{
+    if (staged->here)
+        cudaFreeHost(staged->here);
+    if (staged->there)
+        cudaFree(staged->there);
+    memset(staged, 0, sizeof *staged);
+}
+
+selkie_code sk_cuda_stage(sk_cuda_staged *staged, size_t bytes, selkie_error *error)
+{
+    if (bytes <= staged->bytes)
+        return SELKIE_OK;
+    free_staged(staged);
+    const size_t room = bytes + bytes / 2;
+    SK_CUDA_TRY(cudaMallocHost((void **)&staged->here, room), "the bodies", error);
+    SK_CUDA_TRY(cudaMalloc((void **)&staged->there, room), "the bodies", error);
+    staged->bytes = room;
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_take_bodies(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (cuda->bodies)
+        return SELKIE_OK;
+    cuda->bodies = (sk_cuda_bodies *)calloc(1, sizeof *cuda->bodies);
+    if (!cuda->bodies)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "GPU: no memory for the bodies");
+    sk_cuda_bodies *bodies = cuda->bodies;
+    bodies->memory = step->memory;
+    bodies->partial_bytes =
+        (size_t)step->rigid->body_count * SK_CUDA_CONTACT_PARTS * SK_CUDA_CONTACT_SUMS * sizeof(double);
+    SK_CUDA_TRY(cudaMalloc((void **)&bodies->modes, sizeof *bodies->modes), "the bodies", error);
+    SK_CUDA_TRY(cudaMemsetAsync(bodies->modes, 0, sizeof *bodies->modes, cuda->stream), "the bodies", error);
+    SK_CUDA_TRY(cudaMalloc((void **)&bodies->partial, bodies->partial_bytes), "the bodies", error);
+    return SELKIE_OK;
+}
+
+void sk_cuda_release_bodies(sk_cuda *cuda)
+{
+    sk_cuda_bodies *bodies = cuda->bodies;
+    if (!bodies)
+        return;
+    free_staged(&bodies->faces);
+    free_staged(&bodies->rows);
+    free_staged(&bodies->lists);
+    free_staged(&bodies->contacts);
+    if (bodies->modes)
+        cudaFree(bodies->modes);
+    if (bodies->partial)
+        cudaFree(bodies->partial);
+    sk_poisson_free_view(bodies->memory, &bodies->view);
+    free(bodies);
+    cuda->bodies = NULL;
+}
