@@ -163,10 +163,14 @@ void SK_DIM(sk_rigid_liquid_body_modes)(const sk_rigid_state *rigid, double velo
 void SK_DIM(sk_rigid_liquid_take_contact)(sk_rigid_state *rigid, double dt, const double after[SK_POISSON_MODES],
                                           const double momentum[SK_POISSON_MODES])
 {
-    for (int k = 0; k < SK_BODY_MODES; k++) {
-        const int d = k < SELKIE_DIM ? k : SELKIE_DIM == 3 ? k - 3 : 2;
-        *(k < SELKIE_DIM ? &rigid->velocity[d] : &rigid->angular_velocity[d]) = after[k];
-        *(k < SELKIE_DIM ? &rigid->force[d] : &rigid->torque[d]) += momentum[k] / dt;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        rigid->velocity[d] = after[d];
+        rigid->force[d] += momentum[d] / dt;
+    }
+    for (int k = SELKIE_DIM; k < SK_BODY_MODES; k++) {
+        const int axis = SELKIE_DIM == 3 ? k - 3 : 2;
+        rigid->angular_velocity[axis] = after[k];
+        rigid->torque[axis] += momentum[k] / dt;
     }
 }
 
