@@ -248,6 +248,6 @@ selkie_code SK_DIM(sk_cuda_contacts)(sk_step *step, selkie_error *error)
     for (int n = 0; n < count; n++)
         if (here[n].found)
             SK_DIM(sk_rigid_liquid_take_contact)
-            (&step->rigid->states[here[n].body], step->dt, here[n].after, here[n].momentum);
+    (&step->rigid->states[here[n].body], step->dt, here[n].after, here[n].momentum);
     return sk_rigid_place(step->rigid, "bodies", error);
 }
