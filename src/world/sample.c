@@ -17,63 +17,11 @@
 #include "defs/heat.h"
 #include "defs/materials.h"
 #include "defs/structs.h"
-#include "world/flow.h"
-#include "world/sample_level.h"
-#include "world/world_internal.h"
-
-enum {
-    SPAN = 8,       /* cells per axis of a span, which is tested as a whole first */
-    LEVEL_CELLS = 4 /* rows below a level surface end above this depth */
-};
+#include "world/sample_parts.h"
 
 int sk_scene_particles_per_cell(const selkie_scene *scene)
 {
     return selkie_scene_particles_per_cell(scene);
-}
-
-typedef struct sampler {
-    const selkie_scene *scene;
-    const sk_sampling *sampling;
-    const sk_grid *grid;
-    const sk_solids *solids;
-    sk_shape **shapes;
-    sk_flow *flows;        /* [liquid_count] velocity fields */
-    sk_level_rows *levels; /* [liquid_count] rows below level surfaces */
-    sk_particle *records;  /* of all particles, where they are written */
-    uint32_t *materials;   /* parallel to the records; NULL for a scene with one material */
-    float *temperatures;   /* K  likewise; NULL without heat */
-    int per_cell, per_axis, sub_cells;
-    int jittered;    /* particles lie at random places in their sub-cells */
-    int even;        /* a cut sub-cell has its share of particles, not a lot */
-    int64_t stride;  /* of the cells that an estimate looks at; 1 = all */
-    uint64_t *spans; /* [span_count] keys of the spans that liquids may reach, ascending */
-    size_t span_count, span_capacity;
-} liquid_sampler;
-
-/* Place of the s-th particle of a cell, in cells. If there are more sub-cells than particles, random ones are left out.
- * Returns 0 for those. */
-static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, double offset[3])
-{
-    int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
-    uint64_t seed = sampler->scene->seed;
-    if (sampler->sub_cells > sampler->per_cell) {
-        float lot = sk_random_float(seed, cell_index * 4096 + (uint64_t)s, 7);
-        int before = 0;
-        for (int other = 0; other < sampler->sub_cells; other++) {
-            float lot_other = sk_random_float(seed, cell_index * 4096 + (uint64_t)other, 7);
-            before += lot_other < lot || (lot_other == lot && other < s);
-        }
-        if (before >= sampler->per_cell)
-            return 0;
-    }
-    for (int d = 0; d < 3; d++) {
-        double jitter = 0.0;
-        if (sampler->jittered)
-            jitter = sampler->scene->particles.jitter *
-                     (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
-        offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;
-    }
-    return 1;
 }
 
 static int is_jittered(const selkie_scene *scene)
@@ -86,65 +34,8 @@ static int is_jittered(const selkie_scene *scene)
             !sk_scene_has_points(scene) && !sk_scene_has_immersed_points(scene));
 }
 
-/* Obstacles that can be within two cells of some places, ascending. */
-enum { NEAR = 256 }; /* obstacles, or liquids, that reach into one span */
-typedef struct near_solids {
-    int count; /* all obstacles if there are more than NEAR */
-    int32_t numbers[NEAR];
-} near_solids;
-
-/* Those whose bounds a ball (m) reaches, with a margin of two cells. */
-static void list_solids(const liquid_sampler *sampler, const double middle[3], double radius, near_solids *near)
-{
-    const double reach = radius + 2.0 * sampler->grid->cell_size;
-    near->count = 0;
-    for (int o = 0; o < sampler->solids->obstacle_count; o++) {
-        const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
-        int is_near = 1;
-        for (int d = 0; d < sampler->grid->dimension; d++)
-            is_near &= !(middle[d] < obstacle->low[d] - reach) && !(middle[d] > obstacle->high[d] + reach);
-        if (!is_near)
-            continue;
-        if (near->count == NEAR) {
-            near->count = sampler->solids->obstacle_count;
-            return;
-        }
-        near->numbers[near->count++] = o;
-    }
-}
-
-/* The list, or NULL for all obstacles. */
-static const int32_t *numbers_of(const near_solids *near)
-{
-    return near->count <= NEAR ? near->numbers : NULL;
-}
-
-static int in_solid(const liquid_sampler *sampler, const near_solids *solids, const double x[3])
-{
-    /* The inside test is cheaper than the distance, which is needed only just outside. */
-    const double margin = 1e-3 * sampler->grid->cell_size;
-    const int32_t *numbers = numbers_of(solids);
-    for (int n = 0; n < solids->count; n++) {
-        const sk_obstacle *obstacle = &sampler->solids->obstacles[numbers ? numbers[n] : n];
-        double local[3] = {x[0], x[1], x[2]};
-        int near = 1;
-        for (int d = 0; d < sampler->grid->dimension; d++)
-            near &= x[d] > obstacle->low[d] - margin && x[d] < obstacle->high[d] + margin;
-        if (!near)
-            continue;
-        if (obstacle->placed)
-            sk_pose_to_local(obstacle->placed, x, local);
-        if (sk_shape_inside(obstacle->shape, local))
-            return 1;
-    }
-    double normal[3];
-    int obstacle;
-    return sk_solids_distance_among(sampler->solids, numbers, solids->count, x, normal, &obstacle) < margin;
-}
-
 /* The particle of a liquid at a place, with the liquid's velocity there. */
-static void fill_record(const liquid_sampler *sampler, int liquid, const double x[3], uint32_t id,
-                        sk_particle *particle)
+static void fill_record(const sk_sampler *sampler, int liquid, const double x[3], uint32_t id, sk_particle *particle)
 {
     const selkie_liquid_def *def = &sampler->scene->liquids[liquid];
     const double *w = def->angular_velocity, *g = def->velocity_gradient;
@@ -167,7 +58,7 @@ static void fill_record(const liquid_sampler *sampler, int liquid, const double 
 }
 
 /* Finds the arrays to write to, after room was reserved. */
-static void find_records(liquid_sampler *sampler, const sk_particles *particles)
+static void find_records(sk_sampler *sampler, const sk_particles *particles)
 {
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
     const sk_attribute *temperature = sk_particles_find_attribute(particles, "temperature");
@@ -176,232 +67,8 @@ static void find_records(liquid_sampler *sampler, const sk_particles *particles)
     sampler->materials = material ? material->data : NULL;
 }
 
-/* A span of cells, and what lies near it. */
-typedef struct span_view {
-    int begin[3], end[3];
-    double middle[3], radius; /* m  of a ball around it */
-    int liquids[NEAR], liquid_count;
-    int has_solids;
-    near_solids solids;
-} span_view;
-
-/* The first liquid that contains a point; -1: none, or inside a solid that the liquid does not fill. */
-static int liquid_at(const liquid_sampler *sampler, const span_view *view, const double x[3])
-{
-    int solid = -1; /* not tested yet */
-    for (int c = 0; c < view->liquid_count; c++) {
-        if (!sk_shape_inside(sampler->shapes[view->liquids[c]], x))
-            continue;
-        if (!view->has_solids || sampler->scene->liquids[view->liquids[c]].fill_obstacles)
-            return view->liquids[c];
-        if (solid < 0)
-            solid = in_solid(sampler, &view->solids, x);
-        if (!solid)
-            return view->liquids[c];
-    }
-    return -1;
-}
-
-static void place_span(const sk_grid *grid, const int span[3], span_view *view)
-{
-    const double h = grid->cell_size;
-    double radius2 = 0.0;
-    for (int d = 0; d < 3; d++) {
-        view->begin[d] = span[d] * SPAN;
-        view->end[d] = view->begin[d] + SPAN < grid->cells[d] ? view->begin[d] + SPAN : grid->cells[d];
-        const double length = (view->end[d] - view->begin[d]) * h;
-        view->middle[d] = d < grid->dimension ? grid->low[d] + 0.5 * (view->begin[d] + view->end[d]) * h : 0.0;
-        if (d < grid->dimension)
-            radius2 += 0.25 * length * length;
-    }
-    view->radius = sqrt(radius2);
-}
-
-/* Finds liquids and obstacles near the span; 0 = no liquid can be in it. */
-static int look_around(const liquid_sampler *sampler, span_view *view)
-{
-    const double reach = view->radius + sampler->grid->cell_size;
-    int buried = 0;
-    view->liquid_count = view->has_solids = 0;
-    for (int l = 0; l < sampler->scene->liquid_count && view->liquid_count < NEAR; l++)
-        if (!sampler->scene->liquids[l].count && sk_shape_distance(sampler->shapes[l], view->middle) < reach)
-            view->liquids[view->liquid_count++] = l;
-    if (!view->liquid_count)
-        return 0;
-    list_solids(sampler, view->middle, reach, &view->solids);
-    const int32_t *numbers = numbers_of(&view->solids);
-    for (int n = 0; n < view->solids.count && !buried; n++) {
-        const sk_obstacle *obstacle = &sampler->solids->obstacles[numbers ? numbers[n] : n];
-        double normal[3];
-        const double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, view->middle, normal);
-        view->has_solids |= distance < reach;
-        buried = distance < -reach;
-    }
-    /* A river's liquid may be everything below its surface, and most of that is rock. */
-    for (int c = 0; c < view->liquid_count && buried; c++)
-        buried = !sampler->scene->liquids[view->liquids[c]].fill_obstacles;
-    return !buried;
-}
-
-/* Deep inside the first liquid and far from solids the count needs no test of single particles. Counting then costs
- * time in proportion to the surfaces. */
-static int is_whole(const liquid_sampler *sampler, const span_view *view)
-{
-    const int first = view->liquids[0];
-    const double margin = (sampler->levels[first].rows ? LEVEL_CELLS : 1) * sampler->grid->cell_size;
-    return !sampler->sampling->near && (!view->has_solids || sampler->scene->liquids[first].fill_obstacles) &&
-           sk_shape_distance(sampler->shapes[first], view->middle) < -(view->radius + margin);
-}
-
-enum { PROBES = 16 }; /* points of a sub-cell that a surface may cut */
-
-/* m: point n of a sub-cell with this centre: a lattice of rank 1, shifted by `shift` (parts of the sub-cell). Along
- * each axis the points have distances of 1 / PROBES. */
-static void probe(const liquid_sampler *sampler, const double centre[3], const double shift[3], int n, double x[3])
-{
-    static const int rank[3] = {1, 7, 5};
-    const double size = sampler->grid->cell_size / sampler->per_axis;
-    for (int d = 0; d < 3; d++) {
-        const double along = (double)(n * rank[d]) / PROBES + shift[d];
-        x[d] = d < sampler->grid->dimension ? centre[d] + (along - floor(along) - 0.5) * size : 0.0;
-    }
-}
-
-/* m: half the diagonal of a sub-cell. */
-static double reach_of_sub_cell(const liquid_sampler *sampler)
-{
-    return 0.5 * sqrt((double)sampler->grid->dimension) * sampler->grid->cell_size / sampler->per_axis * (1.0 + 1e-9);
-}
-
-/* May an obstacle cut the sub-cell with this centre (m)? */
-static int is_cut_by_solid(const liquid_sampler *sampler, const span_view *view, const double centre[3])
-{
-    double normal[3];
-    int obstacle;
-    return view->has_solids &&
-           fabs(sk_solids_distance_among(sampler->solids, numbers_of(&view->solids), view->solids.count, centre, normal,
-                                         &obstacle)) < reach_of_sub_cell(sampler);
-}
-
-/* May a surface cut it? */
-static int is_cut(const liquid_sampler *sampler, const span_view *view, const double centre[3])
-{
-    const double reach = reach_of_sub_cell(sampler);
-    for (int c = 0; c < view->liquid_count; c++)
-        if (fabs(sk_shape_distance(sampler->shapes[view->liquids[c]], centre)) < reach)
-            return 1;
-    return is_cut_by_solid(sampler, view, centre);
-}
-
-/* The threshold of a sub-cell, 0 to 1. Thresholds of neighbours are spread evenly, so that any part of a surface gets
- * its number of particles to about one. In 2D they follow the golden ratio along x and twice it along y: along rows,
- * columns and diagonals few fractions come near the step. (With 0.7549, close to 3/4, particles gathered in waves as
- * long as the tank, which sloshed more than lots.) In 3D the steps are powers of the root of x^4 = x + 1. */
-static double threshold(const liquid_sampler *sampler, const int index[3], int s)
-{
-    static const double step[2][3] = {{0.6180339887498949, 0.2360679774997898, 0.0},
-                                      {0.8191725133961645, 0.6710436067037893, 0.5497004779019703}};
-    const int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
-    double sum = sk_random_float(sampler->scene->seed, 0, 23);
-    for (int d = 0; d < sampler->grid->dimension; d++)
-        sum += step[sampler->grid->dimension - 2][d] * ((double)index[d] * n + sub[d]);
-    return sum - floor(sum);
-}
-
-/* The liquid of a sub-cell that surfaces cut, and the particle's place x (m) in it; -1 = none. A sub-cell has a
- * particle if its part with liquid is above its threshold. Lots would leave an uneven surface, which sloshes for a long
- * time, and a test of its middle would round the liquid's volume to layers of sub-cells. */
-static int liquid_in_cut(const liquid_sampler *sampler, const span_view *view, const int index[3], uint64_t place_index,
-                         int s, const double centre[3], double x[3])
-{
-    const uint64_t seed = sampler->scene->seed;
-    int found[PROBES], liquid = -1, full = 0, first = 0;
-    double shift[3];
-    for (int d = 0; d < 3; d++)
-        shift[d] = sk_random_float(seed, place_index, (uint64_t)d + 24);
-    for (int n = 0; n < PROBES; n++) {
-        double point[3];
-        probe(sampler, centre, shift, n, point);
-        found[n] = liquid_at(sampler, view, point);
-        full += found[n] >= 0;
-    }
-    /* In a whole sub-cell the particle keeps its place. One point may lie in the gap that particles keep from walls. */
-    if (full >= PROBES - 1)
-        liquid = liquid_at(sampler, view, x);
-    if (liquid >= 0)
-        return liquid;
-    /* The liquids of the sub-cell share the thresholds in the order of the scene. */
-    int above = (int)(threshold(sampler, index, s) * PROBES);
-    if (above >= full)
-        return -1;
-    for (int c = 0; c < view->liquid_count && liquid < 0; c++) {
-        int own = 0;
-        for (int n = 0; n < PROBES; n++)
-            own += found[n] == view->liquids[c];
-        if (above < own)
-            liquid = view->liquids[c];
-        above -= own;
-    }
-    first = (int)(sk_random_float(seed, place_index, 27) * PROBES);
-    for (int n = 0; n < PROBES; n++)
-        if (found[(n + first) % PROBES] == liquid) {
-            probe(sampler, centre, shift, (n + first) % PROBES, x);
-            break;
-        }
-    return liquid;
-}
-
-/* The part of the jitter that remains below a level surface, where it would make the surface uneven. */
-#define LEVEL_JITTER 0.4
-
-/* The liquid of a sub-cell in the rows below a level surface and its particle's place x (m), -1 = none; or -2 for a
- * sub-cell elsewhere. `offset` is that of place(). */
-static int liquid_in_rows(const liquid_sampler *sampler, const span_view *view, const int index[3], const int sub[3],
-                          const double offset[3], const double centre[3], double x[3])
-{
-    const int n = sampler->per_axis;
-    int64_t number[3];
-    double jitter[3];
-    for (int d = 0; d < 3; d++) {
-        number[d] = (int64_t)index[d] * n + sub[d];
-        jitter[d] = LEVEL_JITTER * (offset[d] * n - sub[d] - 0.5);
-    }
-    for (int c = 0; c < view->liquid_count; c++) {
-        const sk_level_rows *rows = &sampler->levels[view->liquids[c]];
-        double place[3] = {0, 0, 0};
-        int has;
-        if (!rows->rows || is_cut_by_solid(sampler, view, centre) ||
-            !sk_level_rows_place(rows, sampler->grid, sampler->scene->seed, number, jitter, &has, place))
-            continue;
-        for (int d = 0; d < 3; d++)
-            x[d] = place[d];
-        return has ? liquid_at(sampler, view, x) : -1;
-    }
-    return -2;
-}
-
-/* The liquid of a sub-cell, and its particle's place x (m); -1 = none. */
-static int liquid_of_sub_cell(const liquid_sampler *sampler, const span_view *view, const int index[3],
-                              uint64_t place_index, int s, const double offset[3], double x[3])
-{
-    const sk_grid *grid = sampler->grid;
-    const int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
-    double centre[3] = {0, 0, 0};
-    for (int d = 0; d < grid->dimension; d++) {
-        x[d] = grid->low[d] + (index[d] + offset[d]) * grid->cell_size;
-        centre[d] = grid->low[d] + (index[d] + (sub[d] + 0.5) / n) * grid->cell_size;
-    }
-    if (!sampler->even)
-        return liquid_at(sampler, view, x);
-    const int liquid = liquid_in_rows(sampler, view, index, sub, offset, centre, x);
-    if (liquid > -2)
-        return liquid;
-    return is_cut(sampler, view, centre) ? liquid_in_cut(sampler, view, index, place_index, s, centre, x)
-                                         : liquid_at(sampler, view, x);
-}
-
 /* Counts (records == NULL) or writes the particles of one cell; those before it are `count`. */
-static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view, const int index[3],
+static int64_t sample_cell(const sk_sampler *sampler, const sk_sample_view *view, const int index[3],
                            sk_particle *records, uint32_t first_id, int64_t count, int64_t *per_liquid)
 {
     const sk_grid *grid = sampler->grid;
@@ -410,10 +77,8 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
     const int64_t stride = records ? 1 : sampler->stride;
     const sk_sampling_near *near = sampler->sampling->near;
     for (int s = 0; s < sampler->sub_cells; s++) {
-        double offset[3], x[3] = {0, 0, 0};
-        if (!place(sampler, cell, s, offset))
-            continue;
-        const int liquid = liquid_of_sub_cell(sampler, view, index, cell * 4096 + (uint64_t)s, s, offset, x);
+        double x[3] = {0, 0, 0};
+        const int liquid = sk_sample_sub_cell(sampler, view, index, cell, s, x);
         if (liquid < 0 || (near && !near->is_near(near->context, x)))
             continue;
         per_liquid[liquid]++;
@@ -425,15 +90,15 @@ static int64_t sample_cell(const liquid_sampler *sampler, const span_view *view,
 }
 
 /* Counts (records == NULL) or writes the particles of one span of cells. */
-static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_particle *records, uint32_t first_id,
+static int64_t sample_span(const sk_sampler *sampler, const int span[3], sk_particle *records, uint32_t first_id,
                            int64_t *per_liquid, int64_t *cells_filled)
 {
-    span_view view;
-    place_span(sampler->grid, span, &view);
-    if (!look_around(sampler, &view))
+    sk_sample_view view;
+    sk_sample_place_span(sampler->grid, span, &view);
+    if (!sk_sample_look_around(sampler, &view))
         return 0;
     const int *begin = view.begin, *end = view.end;
-    if (!records && is_whole(sampler, &view)) {
+    if (!records && sk_sample_is_whole(sampler, &view)) {
         const int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
         *cells_filled += cells;
         per_liquid[view.liquids[0]] += cells * sampler->per_cell;
@@ -456,7 +121,7 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
 }
 
 /* A liquid without a single particle is an error in the scene; names the liquid. */
-static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *per_liquid, selkie_error *error)
+static selkie_code check_liquids(const sk_sampler *sampler, const int64_t *per_liquid, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
     for (int l = 0; l < sampler->scene->liquid_count; l++) {
@@ -480,14 +145,14 @@ static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *p
 }
 
 /* Adds the spans within the bounds of a liquid, and one around them for rounding. */
-static selkie_code list_spans_of(liquid_sampler *sampler, int liquid, selkie_error *error)
+static selkie_code list_spans_of(sk_sampler *sampler, int liquid, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
     double low[3], high[3];
     int first[3] = {0, 0, 0}, last[3] = {0, 0, 0};
     sk_shape_bounds(sampler->shapes[liquid], low, high);
     for (int d = 0; d < grid->dimension; d++) {
-        const double span = SPAN * grid->cell_size, most = (grid->cells[d] - 1) / SPAN;
+        const double span = SK_SAMPLE_SPAN * grid->cell_size, most = (grid->cells[d] - 1) / SK_SAMPLE_SPAN;
         first[d] = (int)fmin(fmax(floor((low[d] - grid->low[d]) / span) - 1.0, 0.0), most + 1.0);
         last[d] = (int)fmax(fmin(floor((high[d] - grid->low[d]) / span) + 1.0, most), -1.0);
     }
@@ -506,17 +171,17 @@ static selkie_code list_spans_of(liquid_sampler *sampler, int liquid, selkie_err
 
 /* Adds the spans within the radius of each point: the box around a splash has many more. Points are sorted by cells, so
  * that most follow one in the same spans. */
-static selkie_code list_spans_near(liquid_sampler *sampler, const sk_sampling_near *near, selkie_error *error)
+static selkie_code list_spans_near(sk_sampler *sampler, const sk_sampling_near *near, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
-    const double span = SPAN * grid->cell_size;
+    const double span = SK_SAMPLE_SPAN * grid->cell_size;
     int before[2][3] = {{-1, -1, -1}, {-1, -1, -1}};
     for (int64_t p = 0; p < near->count; p++) {
         int ends[2][3] = {{0, 0, 0}, {0, 0, 0}};
         for (int d = 0; d < grid->dimension; d++)
             for (int end = 0; end < 2; end++) {
                 const double x = near->points[p][d] + (end ? near->radius : -near->radius) - grid->low[d];
-                ends[end][d] = (int)fmin(fmax(floor(x / span), 0.0), (grid->cells[d] - 1) / SPAN);
+                ends[end][d] = (int)fmin(fmax(floor(x / span), 0.0), (grid->cells[d] - 1) / SK_SAMPLE_SPAN);
             }
         if (!memcmp(before, ends, sizeof ends))
             continue;
@@ -533,7 +198,7 @@ static selkie_code list_spans_near(liquid_sampler *sampler, const sk_sampling_ne
 
 /* The spans that the filled liquids may reach, each once, in the order of the domain: time and memory follow the
  * liquids, not the domain. */
-static selkie_code list_spans(liquid_sampler *sampler, selkie_error *error)
+static selkie_code list_spans(sk_sampler *sampler, selkie_error *error)
 {
     size_t once = 0;
     if (sampler->sampling->near)
@@ -557,7 +222,7 @@ typedef struct span_counts {
 } span_counts;
 
 /* Counts (particles == NULL) or writes the particles of all spans. */
-static void visit_spans(const liquid_sampler *sampler, int threads, const sk_particles *particles, span_counts *counts)
+static void visit_spans(const sk_sampler *sampler, int threads, const sk_particles *particles, span_counts *counts)
 {
     const int liquids = sampler->scene->liquid_count;
     int64_t *before = counts->particles, filled = 0;
@@ -595,8 +260,7 @@ static int64_t sum_up(int64_t *counts, int64_t spans)
 }
 
 /* Counts; a liquid without particles is an error. An estimate that misses a small liquid looks at every cell. */
-static selkie_code count_all(liquid_sampler *sampler, int threads, span_counts *counts, int64_t *total,
-                             selkie_error *error)
+static selkie_code count_all(sk_sampler *sampler, int threads, span_counts *counts, int64_t *total, selkie_error *error)
 {
     for (;;) {
         visit_spans(sampler, threads, NULL, counts);
@@ -608,7 +272,7 @@ static selkie_code count_all(liquid_sampler *sampler, int threads, span_counts *
     }
 }
 
-static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
+static selkie_code sample_all(sk_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
                               int64_t *liquid_cells, sk_memory *memory, selkie_error *error)
 {
     SK_TRY(list_spans(sampler, error));
@@ -646,7 +310,7 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
 enum { ATTEMPTS = 1 << 16 }; /* tried at once */
 
 /* The n-th place tried for a liquid: uniform in the box low..high. */
-static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const double low[3], const double high[3],
+static void attempt(const sk_sampler *sampler, int liquid, uint64_t n, const double low[3], const double high[3],
                     double x[3])
 {
     uint64_t stream = sk_hash64(sk_hash64(sampler->scene->seed) ^ (0x6c69717569640000ULL + (uint64_t)liquid));
@@ -658,14 +322,14 @@ static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const
 
 /* Finds the first `wanted` places inside one liquid, in the order of the attempts. With records NULL, only tests
  * whether there is one. */
-static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int threads, int64_t wanted,
+static selkie_code sample_counted(const sk_sampler *sampler, int liquid, int threads, int64_t wanted,
                                   sk_particle *records, uint32_t first_id, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
     const sk_shape *shape = sampler->shapes[liquid];
     int leave_solids = !sampler->scene->liquids[liquid].fill_obstacles;
-    near_solids solids;
-    list_solids(sampler, grid->low, INFINITY, &solids); /* all */
+    sk_near_solids solids;
+    sk_sample_list_solids(sampler, grid->low, INFINITY, &solids); /* all */
 
     /* Bounds of the shape within the domain. */
     double low[3], high[3], margin = 1e-3 * grid->cell_size; /* rounding must not put a particle behind a wall */
@@ -689,7 +353,7 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         for (int i = 0; i < ATTEMPTS; i++) {
             double x[3];
             attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
-            inside[i] = sk_shape_inside(shape, x) && !(leave_solids && in_solid(sampler, &solids, x));
+            inside[i] = sk_shape_inside(shape, x) && !(leave_solids && sk_sample_in_solid(sampler, &solids, x));
         }
 
         /* Take the places inside in the order of the attempts. */
@@ -718,7 +382,7 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
 }
 
 /* Adds the liquids with a prescribed count. */
-static selkie_code sample_all_counted(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
+static selkie_code sample_all_counted(sk_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
                                       int64_t *liquid_cells, selkie_error *error)
 {
     const selkie_scene *scene = sampler->scene;
@@ -759,14 +423,14 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
     /* Sub-cells: the smallest cube that holds the particles of a cell. */
     /* Scenes with ice start by lots: the pressure solve around a block of ice whose lowest layer has holes at even
      * distances may fail to converge. */
-    liquid_sampler sampler = {.scene = scene,
-                              .sampling = sampling,
-                              .grid = grid,
-                              .solids = sampling->solids,
-                              .per_cell = particles_per_cell,
-                              .per_axis = 1,
-                              .jittered = is_jittered(scene),
-                              .even = is_jittered(scene) && !sk_scene_melts(scene)};
+    sk_sampler sampler = {.scene = scene,
+                          .sampling = sampling,
+                          .grid = grid,
+                          .solids = sampling->solids,
+                          .per_cell = particles_per_cell,
+                          .per_axis = 1,
+                          .jittered = is_jittered(scene),
+                          .even = is_jittered(scene) && !sk_scene_melts(scene)};
     while ((grid->dimension == 2 ? sampler.per_axis * sampler.per_axis
                                  : sampler.per_axis * sampler.per_axis * sampler.per_axis) < particles_per_cell)
         sampler.per_axis++;
