@@ -79,30 +79,35 @@ sk_phase_function sk_cuda_phase(const char *method, const char *phase, int dimen
     return NULL;
 }
 
-/* Does a shape have a member that kernels cannot ask for? */
-static int has_other_members(const selkie_shape *shape)
+/* The members of a shape. */
+static int parts_of(const selkie_shape *shape)
 {
-    int other = shape->kind == SELKIE_SHAPE_WAVE || shape->kind == SELKIE_SHAPE_HEIGHTFIELD;
-    for (int c = 0; c < shape->child_count; c++)
-        other |= has_other_members(&shape->children[c]);
-    return other;
+    int count = shape->kind != SELKIE_SHAPE_UNION;
+    for (int c = 0; c < shape->child_count && count <= SK_CUDA_MOST_PARTS; c++)
+        count += parts_of(&shape->children[c]);
+    return count;
 }
 
-static const char *missing_shape(const selkie_scene *scene)
+static int larger(int a, int b)
 {
-    int other = 0;
+    return a > b ? a : b;
+}
+
+static int has_large_union(const selkie_scene *scene)
+{
+    int most = 0;
     for (int o = 0; o < scene->obstacle_count; o++)
-        other |= has_other_members(&scene->obstacles[o].shape);
+        most = larger(most, parts_of(&scene->obstacles[o].shape));
     for (int s = 0; s < scene->source_count; s++)
-        other |= has_other_members(&scene->sources[s].shape);
+        most = larger(most, parts_of(&scene->sources[s].shape));
     for (int s = 0; s < scene->drain_count; s++)
-        other |= has_other_members(&scene->drains[s].shape);
+        most = larger(most, parts_of(&scene->drains[s].shape));
     for (int o = 0; o < scene->object_count; o++)
         for (int r = 0; r < scene->objects[o].region_count; r++)
-            other |= has_other_members(&scene->objects[o].regions[r]);
+            most = larger(most, parts_of(&scene->objects[o].regions[r]));
     for (int b = 0; b < scene->body_count; b++)
-        other |= has_other_members(&scene->bodies[b].shape);
-    return other ? "obstacles, bodies, sources, drains or regions of objects shaped as waves and height fields" : NULL;
+        most = larger(most, parts_of(&scene->bodies[b].shape));
+    return most > SK_CUDA_MOST_PARTS;
 }
 
 /* Blocks that touch must differ in colour for the solver's smoother, unless a block touches itself. */
@@ -171,7 +176,9 @@ static const char *missing_part(const selkie_scene *scene)
         return "viscosity between periodic sides";
     if (has_odd_period(scene))
         return "periodic sides with an odd number of blocks between them";
-    return missing_shape(scene);
+    if (has_large_union(scene))
+        return "unions of more than 64 shapes";
+    return NULL;
 }
 
 selkie_code sk_cuda_check(const selkie_scene *scene, selkie_error *error)

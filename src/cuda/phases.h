@@ -4,7 +4,7 @@
 
 #include "methods/step.h"
 
-enum { SK_CUDA_MOST_FORCES = 32 };
+enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape */
 
 #define SK_CUDA_PHASES(dim)                                                                                            \
     selkie_code sk_cuda_sort_##dim(sk_step *step, selkie_error *error);                                                \

@@ -13,7 +13,7 @@ extern "C" {
 #include "methods/sources/sources.h"
 }
 
-enum { MOST_PARTS = 64 }; /* primitives and meshes of a shape */
+enum { MOST_PARTS = SK_CUDA_MOST_PARTS };
 
 /* An array of the solids: the host's, the device's, and bytes of a slot. */
 typedef struct solid_array {
@@ -227,20 +227,33 @@ static selkie_code send_mesh(sk_cuda *cuda, sk_mesh_solid *mesh, selkie_error *e
     return send_array(cuda, &mesh->samples, &samples, sizeof samples, error);
 }
 
+/* The table of heights and its pyramid. */
+static selkie_code send_ground(sk_cuda *cuda, const sk_ground **address, selkie_error *error)
+{
+    const sk_ground *from = *address;
+    sk_ground ground = *from;
+    const size_t points = (size_t)from->frame.count[0] * (size_t)from->frame.count[1];
+    SK_TRY(send_array(cuda, &ground.heights, from->heights, points * sizeof *from->heights, error));
+    for (int level = 0; level < from->levels; level++) {
+        const size_t squares = (size_t)from->size[level][0] * (size_t)from->size[level][1];
+        SK_TRY(send_array(cuda, &ground.range[level], from->range[level], squares * sizeof *from->range[level], error));
+    }
+    return send_array(cuda, address, &ground, sizeof ground, error);
+}
+
 /* The parts of a shape, with addresses of the device. */
 static selkie_code take_parts(sk_cuda *cuda, const sk_shape *shape, sk_shape_part *parts, int *count,
                               selkie_error *error)
 {
     *count = sk_shape_parts(shape, parts, MOST_PARTS);
     if (!*count)
-        return sk_fail(
-            error, SELKIE_ERROR_INPUT,
-            "backend: \"cuda\" cannot run a shape that is not made of boxes, spheres, cylinders, half spaces "
-            "and meshes (at most %d) yet; use \"tuned\"",
-            MOST_PARTS);
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "backend: \"cuda\" cannot run a union of more than %d shapes yet; use \"tuned\"", MOST_PARTS);
     for (int n = 0; n < *count; n++)
         if (parts[n].kind == SK_PART_MESH)
             SK_TRY(send_mesh(cuda, &parts[n].mesh, error));
+        else if (parts[n].kind == SK_PART_GROUND)
+            SK_TRY(send_ground(cuda, &parts[n].ground, error));
     return SELKIE_OK;
 }
 

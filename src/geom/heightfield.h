@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "geom/ground_kernels.h"
 
 typedef struct sk_heightfield sk_heightfield;
 
@@ -32,16 +33,11 @@ double sk_heightfield_distance(const sk_heightfield *field, const double x[3], d
 /* Infinite but for the highest point. */
 void sk_heightfield_bounds(const sk_heightfield *field, double low[3], double high[3]);
 
-/* For pictures: the axes (index) and directions (+1, -1) of east, north and up, and the surface over a place. */
-typedef struct sk_heightfield_frame {
-    int axis[3]; /* east, north, up */
-    double sign[3];
-    double origin[2], spacing[2]; /* m, of the table's first point and along east and north */
-    int count[2];                 /* points along east and north */
-} sk_heightfield_frame;
-
+/* For pictures: the frame, and the surface over a place. */
 const sk_heightfield_frame *sk_heightfield_look(const sk_heightfield *field);
 /* Height (m, along up) at a distance east and north of the origin; on the triangles. */
 double sk_heightfield_height(const sk_heightfield *field, double east, double north);
+/* What kernels ask. */
+const sk_ground *sk_heightfield_ground(const sk_heightfield *field);
 
 #endif

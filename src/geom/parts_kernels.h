@@ -1,8 +1,11 @@
-/* Parts: the primitives and meshes of a shape or of a union, for kernels. Compiled by the C compiler and by nvcc. */
+/* Parts: the primitives, meshes, waves and ground of a shape or of a union, for kernels. Compiled by the C compiler and
+ * by nvcc. */
 #ifndef SK_GEOM_PARTS_KERNELS_H
 #define SK_GEOM_PARTS_KERNELS_H
 
+#include "geom/ground_kernels.h"
 #include "geom/mesh_sample_kernels.h"
+#include "geom/wave_kernels.h"
 
 /* --- a mesh as a solid --- */
 
@@ -57,7 +60,15 @@ SK_KERNEL_CALLED int sk_mesh_solid_first_hit(const sk_mesh_solid *mesh, const do
 
 /* --- parts --- */
 
-enum sk_part_kind { SK_PART_BOX, SK_PART_SPHERE, SK_PART_CYLINDER, SK_PART_HALF_SPACE, SK_PART_MESH };
+enum sk_part_kind {
+    SK_PART_BOX,
+    SK_PART_SPHERE,
+    SK_PART_CYLINDER,
+    SK_PART_HALF_SPACE,
+    SK_PART_MESH,
+    SK_PART_WAVE,
+    SK_PART_GROUND
+};
 
 typedef struct sk_shape_part {
     int kind, dimension;
@@ -65,6 +76,8 @@ typedef struct sk_shape_part {
     double axis[3], side[3];           /*    units: see struct sk_shape */
     double half_length;                /* m */
     sk_mesh_solid mesh;
+    sk_wave wave;
+    const sk_ground *ground;
 } sk_shape_part;
 
 /* Distance to one part; `radius` (m): a mesh is exact up to it, or sampled if it is below 0. */
@@ -81,6 +94,10 @@ SK_KERNEL double sk_part_distance(const sk_shape_part *part, const double x[3], 
         return sk_cylinder_distance(part->axis, part->side, part->radius, part->half_length, offset, normal);
     if (part->kind == SK_PART_HALF_SPACE)
         return sk_half_space_distance(part->axis, offset, normal);
+    if (part->kind == SK_PART_WAVE)
+        return sk_wave_distance(&part->wave, offset, normal);
+    if (part->kind == SK_PART_GROUND)
+        return sk_ground_distance(part->ground, offset, normal);
     return radius < 0.0 ? sk_mesh_solid_distance(&part->mesh, offset, normal)
                         : sk_mesh_solid_within(&part->mesh, offset, radius, normal);
 }
@@ -103,6 +120,30 @@ SK_KERNEL double sk_parts_distance(const sk_shape_part *parts, int count, const 
     return least;
 }
 
+/* Waves and ground: steps by the distance, which no surface can be nearer than. The last one ends within `near` of the
+ * surface or at the end of the path. A path that only grazes the surface is no hit. */
+SK_KERNEL_CALLED int sk_part_advance(const sk_shape_part *part, const double a[3], const double way[3],
+                                     sk_surface_hit *hit)
+{
+    enum { ADVANCES = 256 };
+    const double length = sqrt(sk_hit_dot(way, way));
+    double x[3], at = 0.0, distance = sk_part_distance(part, a, -1.0, hit->normal);
+    if (distance < 0.0 || !(length > 0.0))
+        return 0;
+    const double near = 1e-9 * (length + distance);
+    for (int advance = 0; advance < ADVANCES && at < 1.0; advance++) {
+        at = fmin(1.0, at + fmax(distance, near) / length);
+        for (int i = 0; i < 3; i++)
+            x[i] = a[i] + at * way[i];
+        distance = sk_part_distance(part, x, -1.0, hit->normal);
+        if (distance <= near && sk_hit_dot(hit->normal, way) < 0.0) {
+            hit->at = at;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The first hit of a segment on any part. A start inside one of several is inside their union: no hit. */
 SK_KERNEL int sk_parts_first_hit(const sk_shape_part *parts, int count, const double a[3], const double b[3],
                                  sk_surface_hit *hit)
@@ -122,7 +163,9 @@ SK_KERNEL int sk_parts_first_hit(const sk_shape_part *parts, int count, const do
                          : part->kind == SK_PART_CYLINDER
                              ? sk_hit_cylinder(part->axis, part->radius, part->half_length, offset, way, &own)
                          : part->kind == SK_PART_HALF_SPACE ? sk_hit_plane(part->axis, offset, way, &own)
-                                                            : sk_mesh_solid_first_hit(&part->mesh, offset, end, &own);
+                         : part->kind == SK_PART_WAVE || part->kind == SK_PART_GROUND
+                             ? sk_part_advance(part, offset, way, &own)
+                             : sk_mesh_solid_first_hit(&part->mesh, offset, end, &own);
         if (hits && (!found || own.at < hit->at)) {
             *hit = own;
             found = 1;

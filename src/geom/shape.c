@@ -377,75 +377,19 @@ void sk_shape_destroy(sk_shape *shape)
 /* --- Asking ---
  * `x` has a zero third coordinate in 2D; `normal` may be NULL. */
 
-/* The nearest point of y = level + amplitude cos(k t + phase). The curve is symmetric about its crests and troughs, so
- * mirroring shows that the nearest point lies on the same monotone stretch (crest to trough) as the point itself, and
- * on the side of it where the curve comes closer to the point's height. That bracket is sampled, since it may hold two
- * minima, and the best sample is polished by Newton's method kept inside its neighbours by bisection. */
-double sk_wave_nearest(const sk_shape *wave, double along, double height)
+static sk_wave wave_of(const sk_shape *shape)
 {
-    const double k = wave->wave_number, pi = 3.14159265358979323846;
-    if (!(k > 0.0))
-        return along;
-    double theta = k * along + wave->phase;
-    double stretch = floor(theta / pi);
-    double here = wave->level + wave->amplitude * cos(theta);
-    /* On stretch n, amplitude cos(theta) falls with theta if n is even and the amplitude positive. */
-    int rises = (fmod(fabs(stretch), 2.0) != 0.0) != (wave->amplitude < 0.0);
-    int forward = (height > here) == rises;
-    double end = ((forward ? stretch + 1.0 : stretch) * pi - wave->phase) / k;
-    /* No farther than straight up or down. */
-    double reach = fmin(fabs(end - along), fabs(height - here));
-    double direction = forward ? 1.0 : -1.0;
-
-    enum { samples = 16 };
-    double best = INFINITY, step = reach / samples, at = 0.0;
-    for (int i = 0; i <= samples; i++) {
-        double rise = wave->level + wave->amplitude * cos(k * (along + direction * step * i) + wave->phase) - height;
-        double squared = step * i * step * i + rise * rise;
-        if (squared < best) {
-            best = squared;
-            at = step * i;
-        }
-    }
-    double low = fmax(at - step, 0.0), high = fmin(at + step, reach);
-    for (int i = 0; i < 60 && high - low > 1e-15 * (fabs(along) + reach); i++) {
-        double angle = k * (along + direction * at) + wave->phase;
-        double rise = wave->level + wave->amplitude * cos(angle) - height;
-        double slope = -direction * k * wave->amplitude * sin(angle);
-        double bend = -k * k * wave->amplitude * cos(angle);
-        double first = at + rise * slope; /* half the first and second derivatives of the squared distance */
-        double second = 1.0 + slope * slope + rise * bend;
-        if (first == 0.0)
-            break;
-        if (first > 0.0)
-            high = at;
-        else
-            low = at;
-        double next = second > 0.0 ? at - first / second : low;
-        if (!(next > low && next < high))
-            next = 0.5 * (low + high);
-        if (fabs(next - at) <= 1e-15 * (fabs(along) + reach))
-            break;
-        at = next;
-    }
-    return along + direction * at;
+    sk_wave wave = {
+        .level = shape->level, .amplitude = shape->amplitude, .wave_number = shape->wave_number, .phase = shape->phase};
+    memcpy(wave.axis, shape->axis, sizeof wave.axis);
+    memcpy(wave.side, shape->side, sizeof wave.side);
+    return wave;
 }
 
 static double wave_distance(const sk_shape *shape, const double x[3], double normal[3])
 {
-    double along = sk_dot(x, shape->side), height = sk_dot(x, shape->axis);
-    double nearest = sk_wave_nearest(shape, along, height);
-    double angle = shape->wave_number * nearest + shape->phase;
-    double rise = height - (shape->level + shape->amplitude * cos(angle));
-    double above = height - (shape->level + shape->amplitude * cos(shape->wave_number * along + shape->phase));
-    if (normal) {
-        /* At the nearest point of a smooth curve the gradient of the distance is the curve's normal. */
-        double slope = -shape->wave_number * shape->amplitude * sin(angle);
-        for (int i = 0; i < 3; i++)
-            normal[i] = shape->axis[i] - slope * shape->side[i];
-        sk_normalise(normal);
-    }
-    return copysign(hypot(along - nearest, rise), above);
+    const sk_wave wave = wave_of(shape);
+    return sk_wave_distance(&wave, x, normal);
 }
 
 sk_mesh_solid sk_shape_mesh_solid(const sk_shape *shape)
@@ -536,7 +480,7 @@ int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most)
     if (shape->kind == SELKIE_SHAPE_UNION || most < 1)
         return found;
 
-    /* A primitive or a mesh. */
+    /* One part: polygons and pictures are meshes by now. */
     sk_shape_part part = {.dimension = shape->dimension, .radius = shape->radius, .half_length = shape->half_length};
     if (shape->kind == SELKIE_SHAPE_BOX)
         part.kind = SK_PART_BOX;
@@ -548,10 +492,16 @@ int sk_shape_parts(const sk_shape *shape, sk_shape_part *parts, int most)
         part.kind = SK_PART_HALF_SPACE;
     else if (shape->kind == SELKIE_SHAPE_MESH)
         part.kind = SK_PART_MESH;
+    else if (shape->kind == SELKIE_SHAPE_WAVE)
+        part.kind = SK_PART_WAVE;
     else
-        return 0;
+        part.kind = SK_PART_GROUND;
     if (part.kind == SK_PART_MESH)
         part.mesh = sk_shape_mesh_solid(shape);
+    else if (part.kind == SK_PART_WAVE)
+        part.wave = wave_of(shape);
+    else if (part.kind == SK_PART_GROUND)
+        part.ground = sk_heightfield_ground(shape->heightfield);
     memcpy(part.center, shape->center, sizeof part.center);
     memcpy(part.half, shape->half, sizeof part.half);
     memcpy(part.axis, shape->axis, sizeof part.axis);

@@ -5,30 +5,6 @@
 
 #include "geom/shape_internal.h"
 
-enum { advances = 256 };
-
-/* Waves and ground: steps by the distance, which no surface can be nearer than. The last one ends within `near` of the
- * surface or at the end of the path. A path that only grazes the surface is no hit. */
-static int advance_to_surface(const sk_shape *shape, const double a[3], const double way[3], sk_surface_hit *hit)
-{
-    const double length = sqrt(sk_dot(way, way));
-    double x[3], at = 0.0, distance = sk_shape_distance_normal(shape, a, hit->normal);
-    if (distance < 0.0 || !(length > 0.0))
-        return 0;
-    const double near = 1e-9 * (length + distance);
-    for (int advance = 0; advance < advances && at < 1.0; advance++) {
-        at = fmin(1.0, at + fmax(distance, near) / length);
-        for (int i = 0; i < 3; i++)
-            x[i] = a[i] + at * way[i];
-        distance = sk_shape_distance_normal(shape, x, hit->normal);
-        if (distance <= near && sk_dot(hit->normal, way) < 0.0) {
-            hit->at = at;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* The first hit on any member. A start inside one of them is inside the union. */
 static int hit_union(const sk_shape *shape, const double a[3], const double b[3], sk_surface_hit *hit)
 {
@@ -81,7 +57,8 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
     }
 
     /* Waves and height fields. */
-    return advance_to_surface(shape, a, way, hit);
+    sk_shape_part part;
+    return sk_shape_parts(shape, &part, 1) && sk_part_advance(&part, a, way, hit);
 }
 
 double sk_shape_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3])

@@ -36,9 +36,6 @@ sk_mesh_solid sk_shape_mesh_solid(const sk_shape *shape);
 selkie_code sk_shape_make_polygon(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error);
 selkie_code sk_shape_make_picture(const selkie_shape *def, const char *folder, const char *what, sk_shape *shape,
                                   selkie_error *error);
-
-/* Nearest point of a wave's curve along `side` (m), for a point at `along` and `height`. */
-double sk_wave_nearest(const sk_shape *wave, double along, double height);
 static inline double sk_dot(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];

@@ -506,7 +506,6 @@ static void test_refusals(void **state)
     (void)state;
     selkie_scene scene;
     selkie_liquid_def liquids[2];
-    selkie_obstacle_def obstacle;
     selkie_world *world;
     selkie_error error = {0};
     sk_cuda_info info;
@@ -519,13 +518,10 @@ static void test_refusals(void **state)
     }
     if (!sk_cuda_is_built())
         return;
-    selkie_obstacle_defaults(&obstacle);
-    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_WAVE);
-    obstacle.shape.level = 0.2;
-    scene.obstacles = &obstacle;
-    scene.obstacle_count = 1;
+    scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    scene.unilateral.suction = 1;
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "waves and height fields"));
+    assert_non_null(strstr(error.message, "unilateral.suction"));
 
     /* `auto` runs it on the CPU. */
     scene.backend = SELKIE_BACKEND_AUTO;
