@@ -99,6 +99,97 @@ static void rain(int dimension, selkie_transfer transfer)
     selkie_world_destroy(cuda);
 }
 
+/* Particles at rest that a force throws at a box in one step, over many cells. */
+static void test_fast_start(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    body_scene s;
+    selkie_force_def force;
+    memset(&s, 0, sizeof s);
+    set_scene(&s.scene, s.liquids, 2, SELKIE_VOLUME_NONE);
+    s.scene.pressure.start = 10.0;
+    for (int l = 0; l < 2; l++) {
+        s.liquids[l].shape.min[1] += 0.6;
+        s.liquids[l].shape.max[1] += 0.6;
+    }
+    selkie_force_defaults(&force, SELKIE_FORCE_UNIFORM);
+    force.acceleration[1] = -8000.0;
+    s.scene.forces = &force;
+    s.scene.force_count = 1;
+    add_body(&s, box_of((const double[3]){0.1, 0.3, 0.0}, (const double[3]){0.9, 0.45, 1.0}), 800.0);
+    s.bodies[0].move[0] = 0.0;
+    selkie_world *plain = make_world(&s.scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&s.scene, SELKIE_BACKEND_CUDA);
+    take_steps(plain, 1);
+    take_steps(cuda, 1);
+    selkie_body_state p, q;
+    assert_int_equal(selkie_world_body(plain, 0, &p), SELKIE_OK);
+    assert_int_equal(selkie_world_body(cuda, 0, &q), SELKIE_OK);
+    print_message("the box moves at %g and %g m/s\n", p.velocity[1], q.velocity[1]);
+    assert_true(p.velocity[1] < -5.0);
+    assert_float_equal(p.velocity[1], q.velocity[1], 1e-9);
+    assert_true(difference(plain, cuda) == 0.0);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+/* Bodies beside a source, a drain, an open side and liquids of two densities. */
+static void streams(double pressure_start)
+{
+    body_scene s;
+    selkie_material_def materials[2];
+    selkie_source_def source;
+    selkie_drain_def drain;
+    set_bodies(&s, 2, SELKIE_VOLUME_IDP, SELKIE_TRANSFER_FLIP);
+    s.scene.pressure.start = pressure_start;
+    s.scene.pressure.tolerance = 1e-6;
+    for (int m = 0; m < 2; m++) {
+        selkie_material_defaults(&materials[m]);
+        materials[m].name = m ? "oil" : "water";
+        materials[m].density = m ? 700.0 : 1000.0;
+        s.liquids[m].material = materials[m].name;
+    }
+    s.scene.materials = materials;
+    s.scene.material_count = 2;
+    s.liquids[0].velocity[0] = 2.0;
+    selkie_source_defaults(&source);
+    source.shape = box_of((const double[3]){0.1, 1.1, 0.0}, (const double[3]){0.3, 1.2, 1.0});
+    source.velocity[1] = -3.0;
+    source.material = "oil";
+    s.scene.sources = &source;
+    s.scene.source_count = 1;
+    selkie_drain_defaults(&drain);
+    drain.shape = box_of((const double[3]){0.0, 0.0, 0.0}, (const double[3]){0.2, 0.1, 1.0});
+    s.scene.drains = &drain;
+    s.scene.drain_count = 1;
+    s.scene.domain.walls[1] = SELKIE_WALL_OPEN;
+    selkie_world *plain = make_world(&s.scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&s.scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 12; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const double bodies = largest_apart(plain, cuda);
+        const int iterations[2] = {plain->step.pressure.iterations, cuda->step.pressure.iterations};
+        print_message("step %d: bodies %g m apart; %d and %d iterations\n", n + 1, bodies, iterations[0],
+                      iterations[1]);
+        assert_true(abs(iterations[0] - iterations[1]) <= 1);
+        assert_true(bodies < 1e-3 * s.scene.domain.cell_size);
+    }
+    assert_true(cuda->step.emitted > 0 && cuda->step.drained > 0);
+    assert_int_equal(plain->step.emitted, cuda->step.emitted);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_streams(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    streams(10.0);
+    streams(0.0);
+}
+
 static void test_rain_2d(void **state)
 {
     (void)state;
@@ -381,10 +472,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rain_2d),   cmocka_unit_test(test_rain_3d), cmocka_unit_test(test_splash_2d),
-        cmocka_unit_test(test_splash_3d), cmocka_unit_test(test_closed),  cmocka_unit_test(test_draught),
-        cmocka_unit_test(test_momentum),  cmocka_unit_test(test_crowd),   cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rain_2d),   cmocka_unit_test(test_rain_3d),    cmocka_unit_test(test_splash_2d),
+        cmocka_unit_test(test_splash_3d), cmocka_unit_test(test_closed),     cmocka_unit_test(test_draught),
+        cmocka_unit_test(test_momentum),  cmocka_unit_test(test_crowd),      cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_fast_start), cmocka_unit_test(test_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
