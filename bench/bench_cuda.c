@@ -2,13 +2,15 @@
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
- * [dam|dam_1m|splash_1m|river|points|quad|honey|tar|warm|hot|sph|mesh|all]
+ * [dam|dam_1m|splash_1m|bodies|river|points|quad|honey|tar|warm|hot|sph|mesh|all]
  * [--steps N] [--kernels]
  * [--graphs] [--frames] [--probes] [--backend NAME]
  *
  * dam and dam_1m are ten seconds of the double dam at two resolutions, with steps of one CFL number; splash_1m is the
  * second after the columns meet. sph is a collapsing column of two million particles: the time of the pressure phase
  * over particles and applications of its operator, set-up included.
+ *
+ * bodies is the first second of dam_1m with 64 light balls of eight cells across, in the columns and around them.
  *
  * quad is scenes/uic/quad_dam.json from 0.8 s on: four columns that meet, unilateral incompressibility, steps by
  * time.cfl 1.
@@ -48,9 +50,10 @@ typedef struct bench_case {
     int unilateral;      /* incompressibility */
     double viscosity;    /* m2/s */
     double conductivity; /* W/(m K)  0 = no heat */
+    int bodies;          /* balls along each axis */
 } bench_case;
 
-enum { COLUMNS = 4 };
+enum { COLUMNS = 4, MOST_BODIES = 64 };
 
 /* The double dam of a million particles, which several cases start from. */
 #define DAM_1M                                                                                                         \
@@ -66,6 +69,7 @@ static const bench_case cases[] = {
      .steps = 500},
     {.name = "dam_1m", DAM_1M, .steps = 800},
     {.name = "splash_1m", DAM_1M, .warm_up = 20, .steps = 100},
+    {.name = "bodies", DAM_1M, .warm_up = 5, .steps = 75, .bodies = 4},
     {.name = "river",
      .cells = {1600, 64, 128},
      .columns = {{{0, 0, 0}, {1600, 14, 128}}, {{0, 14, 0}, {800, 18, 128}}},
@@ -98,6 +102,23 @@ static const bench_case cases[] = {
     {.name = "hot", DAM_1M, .warm_up = 5, .steps = 80, .conductivity = 1e5},
 };
 
+/* Light balls in a raster over the lower half of the domain. */
+static void set_bodies(const bench_case *bench, selkie_scene *scene)
+{
+    static selkie_body_def bodies[MOST_BODIES];
+    for (int b = 0; b < bench->bodies * bench->bodies * bench->bodies; b++) {
+        const int at[3] = {b % bench->bodies, b / bench->bodies % bench->bodies, b / bench->bodies / bench->bodies};
+        selkie_body_defaults(&bodies[b]);
+        selkie_shape_defaults(&bodies[b].shape, SELKIE_SHAPE_SPHERE);
+        bodies[b].density = 300.0;
+        bodies[b].shape.radius = 4.0 * bench->cell_size;
+        for (int d = 0; d < 3; d++)
+            bodies[b].shape.center[d] = (at[d] + 0.5) / bench->bodies * (d == 1 ? 0.5 : 1.0) * scene->domain.size[d];
+    }
+    scene->bodies = bodies;
+    scene->body_count = bench->bodies * bench->bodies * bench->bodies;
+}
+
 static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liquid_def liquids[COLUMNS],
                       selkie_material_def *material)
 {
@@ -114,6 +135,8 @@ static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liqui
     }
     for (int d = 0; d < 3; d++)
         scene->domain.size[d] = bench->cells[d] * bench->cell_size;
+    if (bench->bodies)
+        set_bodies(bench, scene);
     scene->liquids = liquids;
     scene->liquid_count = bench->unilateral ? COLUMNS : 2;
     scene->time.step = bench->dt;
