@@ -141,7 +141,7 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
     const sk_advection *a = &met->constants->advection;
     sk_swept_path path;
     sk_touch touch;
-    if (is_clear_of_obstacles(met->step, met->constants, met->data, from, to))
+    if (is_clear_of_obstacles(met->step, met->constants, met->data, from, to, met->stays_inside))
         return 0;
     path.begin = begin, path.end = end;
     path.deepest = met->stays_inside ? 0.0 : INFINITY;

@@ -107,6 +107,15 @@ static int has_large_union(const selkie_scene *scene)
             most = larger(most, parts_of(&scene->objects[o].regions[r]));
     for (int b = 0; b < scene->body_count; b++)
         most = larger(most, parts_of(&scene->bodies[b].shape));
+    for (int c = 0; c < scene->change_count; c++) {
+        const selkie_change_def *change = &scene->changes[c];
+        const selkie_shape *const shapes[] = {&change->obstacle.shape, &change->source.shape, &change->drain.shape,
+                                              &change->body.shape};
+        const selkie_change_kind kinds[] = {SELKIE_CHANGE_OBSTACLE, SELKIE_CHANGE_SOURCE, SELKIE_CHANGE_DRAIN,
+                                            SELKIE_CHANGE_BODY};
+        for (int n = 0; n < 4; n++)
+            most = larger(most, change->kind == kinds[n] ? parts_of(shapes[n]) : 0);
+    }
     return most > SK_CUDA_MOST_PARTS;
 }
 
@@ -136,9 +145,13 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
 /* Parts of scenes with bodies; NULL = none is missing. */
 static const char *missing_beside_bodies(const selkie_scene *scene)
 {
+    int rubs = 0;
     for (int b = 0; b < scene->body_count; b++)
-        if (scene->bodies[b].liquid_friction > 0.0)
-            return "bodies with liquid_friction";
+        rubs |= scene->bodies[b].liquid_friction > 0.0;
+    for (int c = 0; c < scene->change_count; c++)
+        rubs |= scene->changes[c].kind == SELKIE_CHANGE_BODY && scene->changes[c].body.liquid_friction > 0.0;
+    if (rubs)
+        return "bodies with liquid_friction";
     return scene->discretization != SELKIE_DISCRETIZATION_GRID ? "bodies outside of the grid methods"
            : sk_scene_particle_bodies(scene) ? "bodies of particles (materials of kind soft and rigid)"
            : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
@@ -149,18 +162,30 @@ static const char *missing_beside_bodies(const selkie_scene *scene)
                                              : NULL;
 }
 
-/* The part of a scene that the GPU cannot run yet; NULL = none. */
+/* Does a change of the run add an element of a kind? */
+static int adds(const selkie_scene *scene, selkie_change_kind kind)
+{
+    int found = 0;
+    for (int c = 0; c < scene->change_count; c++)
+        found |= scene->changes[c].kind == kind;
+    return found;
+}
+
+/* The part of a scene that the GPU cannot run yet; NULL = none. What its changes add counts from the start, so that a
+ * run does not end in the middle. */
 static const char *missing_part(const selkie_scene *scene)
 {
     const int has_points = scene->discretization == SELKIE_DISCRETIZATION_MPM;
     const int is_sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
     if (scene->discretization != SELKIE_DISCRETIZATION_GRID && !has_points && !is_sph)
         return "a discretization other than \"grid\", \"mpm\" and \"sph\"";
-    if (has_points && (scene->source_count || scene->drain_count))
+    const int has_streams = scene->source_count || scene->drain_count || adds(scene, SELKIE_CHANGE_SOURCE) ||
+                            adds(scene, SELKIE_CHANGE_DRAIN);
+    if (has_points && has_streams)
         return "sources and drains of elastoplastic points";
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))
         return missing_in_unilateral(scene);
-    if (scene->body_count && missing_beside_bodies(scene))
+    if ((scene->body_count || adds(scene, SELKIE_CHANGE_BODY)) && missing_beside_bodies(scene))
         return missing_beside_bodies(scene);
     if (sk_scene_melts(scene))
         return "materials that melt (materials.melting_point): frozen bodies";
@@ -168,9 +193,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "elastoplastic materials";
     if (scene->force_count >= SK_CUDA_MOST_FORCES)
         return "so many force fields";
-    if (scene->change_count)
-        return "changes during the run";
-    if (scene->domain.periodic && (scene->obstacle_count || scene->source_count || scene->drain_count || has_points))
+    if (scene->domain.periodic &&
+        (scene->obstacle_count || adds(scene, SELKIE_CHANGE_OBSTACLE) || has_streams || has_points))
         return "periodic sides with obstacles, sources, drains or points";
     if (scene->domain.periodic && !has_points && !is_sph && sk_scene_viscosity(scene) > 0.0)
         return "viscosity between periodic sides";

@@ -34,9 +34,16 @@ static __host__ __device__ __noinline__ double distance_once(const sk_solids *so
     return distance_of_solids(solids, x, normal, obstacle);
 }
 
-/* Is a path (m) outside of the box around all obstacles, or shorter than the sampled distance at its start? */
+/* Is a cell inside of an obstacle? */
+SK_DEVICE int is_inside_obstacle(const sk_solids *solids, sk_plain_cell cell)
+{
+    return !solids->plain[solids->block_slot[cell.slot]] && solids->distance[sk_plain_solid_index(solids, cell)] < 0.0f;
+}
+
+/* Is a path (m) outside of the box around all obstacles, or shorter than the sampled distance at its start? One inside
+ * of an obstacle is clear if the particle may stay there: a new obstacle has particles deep inside. */
 SK_DEVICE int is_clear_of_obstacles(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
-                                    const float from[3], const float to[3])
+                                    const float from[3], const float to[3], int may_stay_inside)
 {
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
@@ -50,7 +57,8 @@ SK_DEVICE int is_clear_of_obstacles(const sk_step *step, const sk_cuda_constants
     if (clear || !inside)
         return clear;
     const sk_plain_cell cell = cell_of_particle(grid, data, &frame, from, at);
-    return cell.slot && sk_sweep_is_path_clear(&step->solids, grid, cell.slot, cell.local, from, to);
+    return cell.slot && sk_sweep_is_path_clear(&step->solids, grid, cell.slot, cell.local, from, to) &&
+           (may_stay_inside || !is_inside_obstacle(&step->solids, cell));
 }
 
 /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
@@ -58,7 +66,7 @@ SK_DEVICE void sweep_displaced(const sk_step *step, const sk_cuda_constants *con
                                const float before[3], sk_particle *particle)
 {
     sk_swept_path path;
-    if (is_clear_of_obstacles(step, constants, data, before, particle->position))
+    if (is_clear_of_obstacles(step, constants, data, before, particle->position, 1))
         return;
     path.begin = path.end = 0.0;
     for (int d = 0; d < 3; d++) {
@@ -75,7 +83,7 @@ SK_DEVICE void sweep_moved(const sk_step *step, const sk_cuda_constants *constan
 {
     sk_swept_path path;
     sk_touch touch;
-    if (is_clear_of_obstacles(step, constants, data, from, particle->position))
+    if (is_clear_of_obstacles(step, constants, data, from, particle->position, 0))
         return;
     path.begin = 0.0, path.end = 1.0, path.deepest = INFINITY;
     for (int d = 0; d < 3; d++) {

@@ -252,7 +252,7 @@ SK_DEVICE void predict_coordinate(const sk_step *step, const sk_cuda_constants *
         const float pushed = move->shifted ? sample_tile(tiles->shift, corner, at, fraction, d, 1) : 0.0f;
         moved[d] = sk_clamp(x[d] + (move->dt * flown + frame->cell_size * pushed), low[d], high[d]);
     }
-    if (AMONG_OBSTACLES && !is_clear_of_obstacles(step, constants, data, x, moved))
+    if (AMONG_OBSTACLES && !is_clear_of_obstacles(step, constants, data, x, moved, 1))
         sk_sweep_displaced(&step->solids, low, high, x, moved, move->dt > 0.0f ? 1.0 : 0.0);
     for (int d = 0; d < SELKIE_DIM; d++)
         coordinate[d] = sk_within_reach(sk_cell_coordinate(moved[d], frame->corner[d], frame->inverse), corner[d]);
