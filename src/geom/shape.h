@@ -55,7 +55,7 @@ int sk_shape_first_hit(const sk_shape *shape, const double a[3], const double b[
 /* The signed distance from the surface itself, exact up to `radius` (m) and at least `radius` beyond. The distance of a
  * mesh elsewhere in this header may be sampled and miss thin walls. */
 double sk_shape_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3]);
-/* The parts of a shape, at most `most`: itself, or the members of a union. Returns their number, 0 if there are more. */
+/* The parts of a shape, at most `most`: itself, or the members of a union. Returns their number, 0 if it has more. */
 struct sk_shape_part;
 int sk_shape_parts(const sk_shape *shape, struct sk_shape_part *parts, int most);
 /* m: the thickness of the shape's walls. At most 5 % of a mesh's surface has less behind it; 0 for a sheet, INFINITY

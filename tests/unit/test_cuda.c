@@ -530,7 +530,8 @@ static void test_refusals(void **state)
     selkie_world_destroy(world);
 
     /* A method without any phase on the GPU. */
-    scene.obstacle_count = 0;
+    scene.incompressibility = SELKIE_INCOMPRESSIBILITY_BILATERAL;
+    scene.unilateral.suction = 0;
     scene.volume = SELKIE_VOLUME_EQ8;
     assert_int_equal(sk_methods_check_gpu(&scene, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "use \"tuned\""));
