@@ -142,6 +142,9 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
                                                             : NULL;
 }
 
+/* The modes of rigid bodies are dense matrices on the device: 0.3 GB each for so many bodies. */
+enum { MOST_BODIES = 1024 };
+
 /* Parts of scenes with bodies; NULL = none is missing. */
 static const char *missing_beside_bodies(const selkie_scene *scene)
 {
@@ -154,6 +157,7 @@ static const char *missing_beside_bodies(const selkie_scene *scene)
         return "bodies with liquid_friction";
     return scene->discretization != SELKIE_DISCRETIZATION_GRID ? "bodies outside of the grid methods"
            : sk_scene_particle_bodies(scene) ? "bodies of particles (materials of kind soft and rigid)"
+           : scene->body_count > MOST_BODIES ? "more than 1024 rigid bodies"
            : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
                ? "rigid bodies with unilateral incompressibility"
            : sk_scene_viscosity(scene) > 0.0 ? "rigid bodies in a viscous liquid"

@@ -467,6 +467,18 @@ static void test_refused(void **state)
         assert_int_equal(sk_cuda_check(&s.scene, &error), SELKIE_ERROR_INPUT);
         assert_non_null(strstr(error.message, words[n]));
     }
+    static selkie_body_def many[1025];
+    body_scene s;
+    selkie_error error = {0};
+    set_bodies(&s, 2, SELKIE_VOLUME_NONE, SELKIE_TRANSFER_FLIP);
+    for (int b = 0; b < 1025; b++)
+        many[b] = s.bodies[0];
+    s.scene.bodies = many;
+    s.scene.body_count = 1024;
+    assert_int_equal(sk_cuda_check(&s.scene, &error), SELKIE_OK);
+    s.scene.body_count = 1025;
+    assert_int_equal(sk_cuda_check(&s.scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "1024"));
 }
 
 int main(void)
