@@ -190,6 +190,37 @@ static void a_record_replays(void **state)
     replay(SELKIE_DISCRETIZATION_SPH, 0);
 }
 
+/* A new obstacle pushes the liquid inside out in one step, however deep it is, in both backends. */
+static void a_new_obstacle_is_empty(void **state)
+{
+    (void)state;
+    for (int backend = 0; backend < 2; backend++) {
+        selkie_scene scene;
+        selkie_liquid_def liquid;
+        selkie_world *world;
+        selkie_change_def change = ball("ball", 0.2, 0.25);
+        dam(&scene, &liquid, 0);
+        scene.volume = SELKIE_VOLUME_NONE;
+        scene.backend = backend ? SELKIE_BACKEND_PLAIN : SELKIE_BACKEND_TUNED;
+        change.obstacle.shape.radius = 0.15;
+        OK(selkie_world_create(&scene, NULL, &world, &error));
+        step(world, 2);
+        OK(selkie_world_change(world, &change, NULL, &error));
+        step(world, 1);
+        selkie_attribute_view position;
+        OK(selkie_world_attribute(world, 0, &position));
+        assert_string_equal(position.name, "position");
+        int inside = 0;
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+            float x[2];
+            memcpy(x, (const char *)position.data + (size_t)p * position.stride, sizeof x);
+            inside += hypot((double)x[0] - 0.2, (double)x[1] - 0.25) < 0.149;
+        }
+        assert_int_equal(inside, 0);
+        selkie_world_destroy(world);
+    }
+}
+
 static void snapshots_go_back(void **state)
 {
     (void)state;
@@ -677,6 +708,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_replays),
+        cmocka_unit_test(a_new_obstacle_is_empty),
         cmocka_unit_test(snapshots_go_back),
         cmocka_unit_test(gravity_and_forces_act_from_now_on),
         cmocka_unit_test(liquid_comes_where_there_is_room),

@@ -330,8 +330,9 @@ SK_VECTOR fw cells_off_centre(const advect_frame *frame, const fw x[3])
     return fw_sqrt(sum);
 }
 
-/* sk_sweep_is_place_clear() for a batch: lanes whose paths no surface can meet. */
-SK_VECTOR iw lanes_clear(const sk_solids *solids, iw cells, fw off, const path_part *part)
+/* sk_sweep_is_place_clear() for a batch: lanes whose paths no surface can meet. Those inside of an obstacle are clear
+ * if they may stay there, as lanes in `left` may: a new obstacle has particles deep inside. */
+SK_VECTOR iw lanes_clear(const sk_solids *solids, iw cells, fw off, iw left, const path_part *part)
 {
     const size_t slot = (size_t)solids->block_slot[part->block];
     const float *row = solids->distance + slot * SK_BLOCK_CELLS;
@@ -345,7 +346,8 @@ SK_VECTOR iw lanes_clear(const sk_solids *solids, iw cells, fw off, const path_p
         memcpy(&distance, sampled, sizeof distance);
     }
     const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
-    return (cells >= 0) & (fw_abs(distance) - off > least) & (least < SK_SWEEP_SAMPLED);
+    const fw away = fw_select(left, fw_abs(distance), distance);
+    return (cells >= 0) & (away - off > least) & (least < SK_SWEEP_SAMPLED);
 }
 
 /* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
@@ -355,7 +357,8 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw 
 {
     const sk_solids *solids = &frame->step->solids;
     const size_t slot = (size_t)solids->block_slot[part->block];
-    iw wanted = ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, part) & iw_first(lanes);
+    iw wanted =
+        ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, left, part) & iw_first(lanes);
     if (iw_any(wanted)) {
         const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
         const sk_lane_paths paths = {part->from, x, 1.0f - part->remaining / frame->dt, 1.0f - part->after / frame->dt};
