@@ -421,16 +421,13 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
                        scene->liquid_count);
 
     /* Sub-cells: the smallest cube that holds the particles of a cell. */
-    /* Scenes with ice start by lots: the pressure solve around a block of ice whose lowest layer has holes at even
-     * distances may fail to converge. */
     sk_sampler sampler = {.scene = scene,
                           .sampling = sampling,
                           .grid = grid,
                           .solids = sampling->solids,
                           .per_cell = particles_per_cell,
                           .per_axis = 1,
-                          .jittered = is_jittered(scene),
-                          .even = is_jittered(scene) && !sk_scene_melts(scene)};
+                          .jittered = is_jittered(scene)};
     while ((grid->dimension == 2 ? sampler.per_axis * sampler.per_axis
                                  : sampler.per_axis * sampler.per_axis * sampler.per_axis) < particles_per_cell)
         sampler.per_axis++;
@@ -465,7 +462,7 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
                                 what, error);
     }
 
-    for (int l = 0; code == SELKIE_OK && sampler.even && l < scene->liquid_count; l++)
+    for (int l = 0; code == SELKIE_OK && sampler.jittered && l < scene->liquid_count; l++)
         if (sampler.sub_cells == sampler.per_cell)
             sampler.levels[l] = sk_level_rows_of(sampling, sampler.shapes, l, sampler.per_axis);
 

@@ -24,8 +24,7 @@ typedef struct sk_sampler {
     uint32_t *materials;   /* parallel to the records; NULL for a scene with one material */
     float *temperatures;   /* K  likewise; NULL without heat */
     int per_cell, per_axis, sub_cells;
-    int jittered;    /* particles lie at random places in their sub-cells */
-    int even;        /* a cut sub-cell has its share of particles, not a lot */
+    int jittered;    /* particles lie at random places in their sub-cells; a cut sub-cell has its share of them */
     int64_t stride;  /* of the cells that an estimate looks at; 1 = all */
     uint64_t *spans; /* [span_count] keys of the spans that liquids may reach, ascending */
     size_t span_count, span_capacity;
