@@ -420,31 +420,65 @@ static void ice_melts_and_freezes(void **state)
 }
 
 /* A block of ice is thrown into a moving pool: the solve must not stop, and nothing adds energy. The bound is that of
- * the check of energies (tests/checks). */
+ * the check of energies (tests/checks). Pockets between ice and walls gained 115 % at steps of 1 ms as long as the
+ * solve balanced them. */
 static void ice_falls(void **state)
 {
     (void)state;
-    heat_scene s;
-    ice(&s, 1.0 / 32);
-    s.t.scene.time.step = 0.005;
-    s.material.conductivity = 600.0;
-    s.material.solid_conductivity = 2200.0;
-    selkie_liquid_def *block = add_liquid(&s.t, box_shape(0.3, 0.5, 0, 0.6, 0.8, 0));
-    block->temperature = 250.0;
-    block->velocity[1] = -2.0;
-    selkie_liquid_def *pool = add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.5, 0));
-    pool->temperature = 350.0;
-    pool->velocity[0] = 0.5;
-    selkie_world *world = make_world(&s.t);
-    const selkie_statistics *now = selkie_world_statistics(world);
-    const double start = now->kinetic_energy + now->potential_energy;
-    double most = start;
-    while (selkie_world_time(world) < 1.5) {
-        step_world(world);
-        now = selkie_world_statistics(world);
-        most = fmax(most, now->kinetic_energy + now->potential_energy);
+    static const double steps[] = {0.001, 0.005, 0.02};
+    for (int n = 0; n < 3; n++) {
+        heat_scene s;
+        ice(&s, 1.0 / 32);
+        s.t.scene.time.step = steps[n];
+        s.t.scene.time.fps = 10.0;
+        s.material.conductivity = 600.0;
+        s.material.solid_conductivity = 2200.0;
+        selkie_liquid_def *block = add_liquid(&s.t, box_shape(0.3, 0.5, 0, 0.6, 0.8, 0));
+        block->temperature = 250.0;
+        block->velocity[1] = -2.0;
+        selkie_liquid_def *pool = add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.5, 0));
+        pool->temperature = 350.0;
+        pool->velocity[0] = 0.5;
+        selkie_world *world = make_world(&s.t);
+        const selkie_statistics *now = selkie_world_statistics(world);
+        const double start = now->kinetic_energy + now->potential_energy;
+        double most = start;
+        while (selkie_world_time(world) < 1.5) {
+            step_world(world);
+            now = selkie_world_statistics(world);
+            most = fmax(most, now->kinetic_energy + now->potential_energy);
+        }
+        char what[64];
+        snprintf(what, sizeof what, "ice thrown into water, %g ms", 1e3 * steps[n]);
+        at_most(what, "growth of the energy", most / start - 1.0, 0.001);
+        selkie_world_destroy(world);
     }
-    at_most("ice thrown into water", "growth of the energy", most / start - 1.0, 0.001);
+}
+
+/* Impacts are inelastic. Ice on which a paddle runs leaves with its speed, to rounding, and then slides: contacts with
+ * the floor turn it by less than 1 %. It stays before the paddle, which is thinner than its way in a step. */
+static void ice_does_not_bounce(void **state)
+{
+    (void)state;
+    const double h = 1.0 / 32, speed = 4.0;
+    heat_scene s;
+    ice(&s, h);
+    s.t.scene.time.step = 0.02; /* 2.6 cells */
+    set3(s.t.scene.domain.size, 2, 1, 1);
+    add_liquid(&s.t, box_shape(0.3, 0, 0, 0.6, 0.25, 0))->temperature = 250.0;
+    selkie_obstacle_def *paddle = add_obstacle(&s.t, box_shape(0.12, -0.1, 0, 0.15, 1.1, 0));
+    paddle->velocity[0] = speed;
+    selkie_world *world = make_world(&s.t);
+    int64_t count;
+    run_until(world, 0.2);
+    const double fast = solid_mean(world, "velocity", 0, &count);
+    at_most("ice before a paddle", "its speed over the paddle's, error", fabs(fast / speed - 1.0), 0.01);
+    const selkie_attribute_view position = attribute_of(world, "position");
+    double least = INFINITY;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        least = fmin(least, (double)particle_of(&position, p)[0]);
+    at_most("ice before a paddle", "particles behind its front, m", 0.15 + speed * selkie_world_time(world) - least,
+            0.0);
     selkie_world_destroy(world);
 }
 
@@ -463,6 +497,7 @@ int main(void)
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(warm_rises);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_spins);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_falls);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_does_not_bounce);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_melts_and_freezes);
     return _cmocka_run_group_tests("heat", tests, count, NULL, NULL);
 }

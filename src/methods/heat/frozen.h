@@ -32,6 +32,7 @@ typedef struct sk_frozen_body {
     double turning[3];      /* rad/s */
     double inverse_inertia[9];
     double solved[3], solved_turning[3]; /* m/s, rad/s  before, then after the pressure solve */
+    double met[3], met_turning[3];       /* m/s, rad/s  what surfaces change of it before the solve */
     double final[3], final_turning[3];   /* m/s, rad/s  at the end of the step */
     int held;                            /* by a cold surface */
 } sk_frozen_body;
@@ -95,6 +96,18 @@ static inline double sk_frozen_velocity(const double velocity[3], const double t
 {
     const int e = (d + 1) % 3, f = (d + 2) % 3;
     return velocity[d] + turning[e] * arm[f] - turning[f] * arm[e];
+}
+
+/* Position of a particle of a body after the step. */
+static inline void sk_frozen_predict(const sk_frozen_body *body, const double velocity[3], const double rotation[9],
+                                     double dt, const float before[3], int dimension, double x[3])
+{
+    double arm[3] = {0.0, 0.0, 0.0};
+    for (int d = 0; d < dimension; d++)
+        arm[d] = (double)before[d] - body->centre[d];
+    for (int d = 0; d < 3; d++)
+        x[d] = body->centre[d] + dt * velocity[d] + rotation[3 * d] * arm[0] + rotation[3 * d + 1] * arm[1] +
+               rotation[3 * d + 2] * arm[2];
 }
 
 /* Contacts of a body with sides and obstacles: its velocity loses what points into them. Particles are at their

@@ -81,4 +81,11 @@ SK_KERNEL void sk_frozen_rotation(const double w[3], double matrix[9])
     }
 }
 
+/* The same of a turn with an angular velocity (rad/s) for a time. */
+SK_KERNEL void sk_frozen_turned(const double turning[3], double dt, double rotation[9])
+{
+    const double vector[3] = {dt * turning[0], dt * turning[1], dt * turning[2]};
+    sk_frozen_rotation(vector, rotation);
+}
+
 #endif

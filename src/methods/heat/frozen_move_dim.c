@@ -8,201 +8,7 @@
 #include "methods/heat/frozen_kernels.h"
 #include "methods/liquid_plain.h"
 
-enum { RANK = SELKIE_DIM == 3 ? 6 : 3, MOST_CONTACTS = 12, SWEEPS = 8 };
-
-/* --- Contacts --- */
-
-typedef struct touch {
-    int surface;      /* side of the domain, or 6 + obstacle */
-    double depth;     /* m  largest */
-    double weight;    /* m  sum of the depths */
-    double point[3];  /* m  mean, weighted by depth */
-    double normal[3]; /*    likewise */
-} touch;
-
-static void add_contact(touch *list, int *count, int surface, double depth, const double x[3], const double normal[3])
-{
-    int n = 0;
-    while (n < *count && list[n].surface != surface)
-        n++;
-    if (n == MOST_CONTACTS)
-        return;
-    if (n == *count) {
-        memset(&list[n], 0, sizeof list[n]);
-        list[n].surface = surface;
-        (*count)++;
-    }
-    list[n].depth = fmax(list[n].depth, depth);
-    list[n].weight += depth;
-    for (int d = 0; d < 3; d++) {
-        list[n].point[d] += depth * x[d];
-        list[n].normal[d] += depth * normal[d];
-    }
-}
-
-/* Position of a particle of a body after the step. */
-static void predict(const sk_frozen_body *body, const double velocity[3], const double rotation[9], double dt,
-                    const float before[3], double x[3])
-{
-    double arm[3] = {0.0, 0.0, 0.0};
-    for (int d = 0; d < SELKIE_DIM; d++)
-        arm[d] = (double)before[d] - body->centre[d];
-    for (int d = 0; d < 3; d++)
-        x[d] = body->centre[d] + dt * velocity[d] + rotation[3 * d] * arm[0] + rotation[3 * d + 1] * arm[1] +
-               rotation[3 * d + 2] * arm[2];
-}
-
-static void find_rotation(const double turning[3], double dt, double rotation[9])
-{
-    const double vector[3] = {dt * turning[0], dt * turning[1], dt * turning[2]};
-    sk_frozen_rotation(vector, rotation);
-}
-
-/* Depth of a position in a closed side of the domain, or within `margin` of it (m). Others are not positive. */
-static double depth_in_side(const sk_step *step, const double x[3], double margin, int side)
-{
-    const int d = side / 2, sign = side % 2 ? -1 : 1;
-    const double depth = margin - sign * (x[d] - (side % 2 ? step->grid.high[d] : step->grid.low[d]));
-    return step->scene->domain.walls[side] == SELKIE_WALL_OPEN ? 0.0 : depth;
-}
-
-static int is_near_obstacle(const sk_step *step, const double x[3])
-{
-    const float single[3] = {(float)x[0], (float)x[1], (float)x[2]};
-    return step->solids.obstacle_count && sk_solids_near(&step->solids, &step->grid, single);
-}
-
-/* What a search for contacts of a body shares. */
-typedef struct touch_search {
-    const sk_frozen_body *body;
-    const sk_frozen_contact *contact;
-    double rotation[9];
-    int sides; /* bits of the sides of the domain that the body may reach */
-} touch_search;
-
-/* Sides of the domain that the bounds of a body reach after the step. */
-static int sides_in_reach(const sk_step *step, const touch_search *in)
-{
-    const sk_frozen_body *body = in->body;
-    int sides = 0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        double low[3] = {0.0, 0.0, 0.0}, high[3] = {0.0, 0.0, 0.0};
-        low[d] = high[d] = body->centre[d] + step->dt * in->contact->velocity[d];
-        for (int e = 0; e < SELKIE_DIM; e++) {
-            const double r = in->rotation[3 * d + e];
-            const double one = r * (body->low[e] - body->centre[e]), other = r * (body->high[e] - body->centre[e]);
-            low[d] += fmin(one, other);
-            high[d] += fmax(one, other);
-        }
-        /* A part of the margin for rounding. */
-        const double reach = 1.01 * in->contact->reach;
-        sides |= depth_in_side(step, low, reach, 2 * d) > 0.0 ? 1 << 2 * d : 0;
-        sides |= depth_in_side(step, high, reach, 2 * d + 1) > 0.0 ? 2 << 2 * d : 0;
-    }
-    return sides;
-}
-
-/* May contacts_of_point() find one for a particle? */
-static int may_touch(const sk_step *step, const touch_search *in, const float before[3])
-{
-    const double *r = in->rotation, *centre = in->body->centre, *v = in->contact->velocity;
-    double x[3] = {0.0, 0.0, 0.0};
-    int near = 0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        if (!(in->sides >> 2 * d & 3))
-            continue;
-        x[d] = centre[d] + step->dt * v[d];
-        for (int e = 0; e < SELKIE_DIM; e++)
-            x[d] += r[3 * d + e] * ((double)before[e] - centre[e]);
-        near |= depth_in_side(step, x, 1.01 * in->contact->reach, 2 * d) > 0.0 ||
-                depth_in_side(step, x, 1.01 * in->contact->reach, 2 * d + 1) > 0.0;
-    }
-    if (near || !step->solids.obstacle_count)
-        return near;
-    predict(in->body, v, r, step->dt, before, x);
-    return is_near_obstacle(step, x);
-}
-
-/* Surfaces that a particle at x would be in, or nearer to than `margin`. */
-static void contacts_of_point(const sk_step *step, const double x[3], double margin, touch *list, int *count)
-{
-    double normal[3] = {0.0, 0.0, 0.0};
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        const double depth = depth_in_side(step, x, margin, side);
-        if (!(depth > 0.0))
-            continue;
-        normal[side / 2] = side % 2 ? -1.0 : 1.0;
-        add_contact(list, count, side, depth, x, normal);
-        normal[side / 2] = 0.0;
-    }
-    int obstacle;
-    if (!is_near_obstacle(step, x))
-        return;
-    const double depth = margin - sk_solids_distance(&step->solids, x, normal, &obstacle);
-    if (depth > 0.0 && obstacle >= 0)
-        add_contact(list, count, 6 + obstacle, depth, x, normal);
-}
-
-/* Contacts of the particles of a body that would go too far. Threads find the particles; their order stays. */
-static int find_contacts(const sk_step *step, const sk_frozen *frozen, const sk_frozen_contact *c,
-                         touch list[MOST_CONTACTS])
-{
-    const sk_frozen_body *body = &frozen->bodies[c->body];
-    const uint32_t begin = frozen->first_member[c->body], end = frozen->first_member[c->body + 1];
-    int count = 0;
-    touch_search in = {.body = body, .contact = c};
-    find_rotation(c->turning, step->dt, in.rotation);
-    in.sides = sides_in_reach(step, &in);
-    if (!in.sides && !step->solids.obstacle_count)
-        return 0;
-#pragma omp parallel for num_threads(step->threads) schedule(static) if (end - begin > SK_FROZEN_SPAN)
-    for (uint32_t n = begin; n < end; n++)
-        frozen->touching[n] = (uint8_t)may_touch(step, &in, frozen->before[frozen->members[n]]);
-    for (uint32_t n = begin; n < end; n++) {
-        double x[3];
-        if (!frozen->touching[n])
-            continue;
-        predict(body, c->velocity, in.rotation, step->dt, frozen->before[frozen->members[n]], x);
-        contacts_of_point(step, x, c->reach, list, &count);
-    }
-    return count;
-}
-
-void SK_DIM(sk_frozen_touch)(const sk_step *step, const sk_frozen *frozen, const sk_frozen_contact *c)
-{
-    const sk_frozen_body *body = &frozen->bodies[c->body];
-    touch list[MOST_CONTACTS];
-    const int count = find_contacts(step, frozen, c, list);
-    for (int n = 0; n < count; n++) {
-        const double *m = list[n].normal, length = sqrt(m[0] * m[0] + m[1] * m[1] + m[2] * m[2]);
-        for (int d = 0; d < 3; d++) {
-            list[n].point[d] /= list[n].weight;
-            list[n].normal[d] /= length > 0.0 ? length : 1.0;
-            if (c->shift)
-                c->shift[d] += list[n].depth * list[n].normal[d];
-        }
-    }
-
-    /* Inelastic impulses, one surface after the other. */
-    for (int sweep = 0; sweep < SWEEPS * (c->shift == NULL); sweep++)
-        for (int n = 0; n < count; n++) {
-            double arm[3], turn[3], speed = 0.0, wall[3] = {0.0, 0.0, 0.0};
-            if (list[n].surface >= 6)
-                sk_solids_velocity(&step->solids, list[n].surface - 6, list[n].point, wall);
-            for (int d = 0; d < 3; d++)
-                arm[d] = d < SELKIE_DIM ? list[n].point[d] - body->centre[d] : 0.0;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                speed += list[n].normal[d] * (sk_frozen_velocity(c->velocity, c->turning, arm, d) - wall[d]);
-            if (!(speed < 0.0))
-                continue;
-            const double impulse =
-                -speed / sk_frozen_mobility(body->mass, body->inverse_inertia, arm, list[n].normal, turn);
-            for (int d = 0; d < 3; d++) {
-                c->velocity[d] += impulse / body->mass * list[n].normal[d];
-                c->turning[d] += impulse * turn[d];
-            }
-        }
-}
+enum { RANK = SELKIE_DIM == 3 ? 6 : 3 };
 
 /* Particles keep this distance from surfaces: half of their own. */
 static double margin_of(const sk_step *step)
@@ -460,8 +266,14 @@ selkie_code SK_DIM(sk_frozen_couple)(sk_step *step, selkie_error *error)
             body->solved[d] += kick * step->scene->gravity[d] * body->weight / body->mass;
         const sk_frozen_contact contact = {
             .body = b, .velocity = body->solved, .turning = body->solved_turning, .reach = margin_of(step)};
+        memcpy(body->met, body->solved, sizeof body->met);
+        memcpy(body->met_turning, body->solved_turning, sizeof body->met_turning);
         if (!body->held)
             SK_DIM(sk_frozen_touch)(step, frozen, &contact);
+        for (int d = 0; d < 3; d++) {
+            body->met[d] = body->solved[d] - body->met[d];
+            body->met_turning[d] = body->solved_turning[d] - body->met_turning[d];
+        }
         find_response(step, body, frozen->response[b]);
     }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
@@ -536,8 +348,13 @@ selkie_code SK_DIM(sk_frozen_push)(sk_step *step, selkie_error *error)
             const double more = d < SELKIE_DIM ? change[b][d] : 0.0;
             const double turn = SELKIE_DIM == 3 ? change[b][(3 + d) % SK_POISSON_MODES] : d == 2 ? change[b][2] : 0.0;
             const double before = body->solved[d], turned = body->solved_turning[d];
-            body->final[d] = body->velocity[d] + (1.0 + step->reflection) * (before + more - body->velocity[d]);
-            body->final_turning[d] = body->turning[d] + (1.0 + step->reflection) * (turned + turn - body->turning[d]);
+            /* A reflected step applies forces and pressure 1 + reflection times, but an impact once: it would bounce.
+             */
+            body->final[d] = body->velocity[d] + body->met[d] +
+                             (1.0 + step->reflection) * (before + more - body->met[d] - body->velocity[d]);
+            body->final_turning[d] =
+                body->turning[d] + body->met_turning[d] +
+                (1.0 + step->reflection) * (turned + turn - body->met_turning[d] - body->turning[d]);
             body->solved[d] = more;
             body->solved_turning[d] = turn;
             change[b][d] = before + more;
@@ -611,7 +428,7 @@ static void move_particle(const sk_step *step, const sk_frozen *frozen, int64_t 
     const double *w = body->final_turning;
     sk_particle *particle = &step->particles.records[p];
     double x[3], arm[3];
-    predict(body, body->final, rotation, step->dt, frozen->before[p], x);
+    sk_frozen_predict(body, body->final, rotation, step->dt, frozen->before[p], SELKIE_DIM, x);
     for (int d = 0; d < 3; d++)
         arm[d] = x[d] - body->centre[d] - step->dt * body->final[d];
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -739,7 +556,7 @@ selkie_code SK_DIM(sk_frozen_move)(sk_step *step, selkie_error *error)
     sk_solids_bounds(&step->solids, &step->grid, motion.low, motion.high);
     for (int b = 0; b < frozen->body_count; b++) {
         finish_motion(step, frozen, b, motion.shifts[b]);
-        find_rotation(frozen->bodies[b].final_turning, step->dt, motion.rotations[b]);
+        sk_frozen_turned(frozen->bodies[b].final_turning, step->dt, motion.rotations[b]);
     }
     SK_TRY(move_bodies(step, frozen, &motion, error));
     sk_particles_moved(&step->particles);
