@@ -174,7 +174,7 @@ static size_t count_shared(const sk_step *step, const sk_frozen *frozen, int blo
 {
     uint8_t marks[SK_BLOCK_CELLS];
     size_t count = 0;
-    if ((size_t)step->solids.block_slot[block] < step->solids.static_count || !mark_shared(step, frozen, block, marks))
+    if (!mark_shared(step, frozen, block, marks))
         return 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         count += marks[c];
