@@ -14,7 +14,6 @@
 
 #include "base/block_table.h"
 #include "base/random.h"
-#include "defs/heat.h"
 #include "defs/materials.h"
 #include "defs/structs.h"
 #include "world/sample_parts.h"
