@@ -24,11 +24,11 @@ void selkie_world_options_defaults(selkie_world_options *options)
 /* --- Measuring --- */
 
 /* Runs the phases of some slots outside of a step; corrections of positions only if wanted. */
-static selkie_code run_slots(selkie_world *world, sk_slot end, int with_corrections, selkie_error *error)
+static selkie_code run_slots(selkie_world *world, sk_slot from, sk_slot end, int with_corrections, selkie_error *error)
 {
     for (int p = 0; p < world->phase_count; p++) {
         const sk_phase *phase = &world->phases[p];
-        if (phase->slot >= SK_SLOT_SORT && phase->slot < (int)end &&
+        if (phase->slot >= (int)from && phase->slot < (int)end &&
             (with_corrections || !(phase->flags & SK_PHASE_CORRECTS)))
             SK_TRY(sk_phase_run(phase, &world->step, error));
     }
@@ -69,7 +69,7 @@ void sk_world_copy_free(sk_world_copy *copy)
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
-    SK_TRY(run_slots(world, SK_SLOT_FORCES, 0, error));
+    SK_TRY(run_slots(world, SK_SLOT_SORT, SK_SLOT_FORCES, 0, error));
     SK_TRY(sk_cuda_fetch_particles(step, error));
     double kinetic = 0.0, fastest = 0.0, position[3] = {0, 0, 0};
     for (int64_t p = 0; p < step->particles.count; p++) {
@@ -103,7 +103,7 @@ static selkie_code settle(selkie_world *world, const sk_method *method, int is_n
     const int rounds = method->settle_rounds && asked ? method->settle_rounds(world->scene) : 0;
     for (int n = 0; n < rounds; n++) {
         begin_step(world);
-        SK_TRY(run_slots(world, SK_SLOT_TO_GRID, 1, error));
+        SK_TRY(run_slots(world, SK_SLOT_SORT, SK_SLOT_TO_GRID, 1, error));
     }
     return SELKIE_OK;
 }
@@ -113,7 +113,7 @@ static selkie_code relax_once(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
     begin_step(world);
-    SK_TRY(run_slots(world, SK_SLOT_COUNT, 1, error));
+    SK_TRY(run_slots(world, SK_SLOT_EXCHANGE, SK_SLOT_COUNT, 1, error));
     SK_TRY(sk_cuda_fetch_particles(step, error));
     for (int64_t p = 0; p < step->particles.count; p++)
         memset(step->particles.records[p].velocity, 0, sizeof step->particles.records[p].velocity);

@@ -31,16 +31,18 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 static int relax_rounds(const sk_step *step, double *dt, double *still)
 {
     const selkie_scene *scene = step->scene;
-    int pushed = scene->source_count > 0 || scene->drain_count > 0 || scene->body_count > 0 ||
-                 scene->object_count > 0 || scene->force_count > 0 || sk_scene_surface_tension(scene) > 0.0 ||
-                 scene->sph.tension > 0.0;
+    int pushed = scene->source_count > 0 || scene->drain_count > 0 || scene->body_count > 0 || scene->force_count > 0 ||
+                 sk_scene_surface_tension(scene) > 0.0 || scene->sph.tension > 0.0;
     for (int l = 0; l < scene->liquid_count; l++)
         pushed |= scene->liquids[l].fill_obstacles;
     for (int o = 0; o < step->solids.obstacle_count; o++)
         pushed |= step->solids.obstacles[o].moves;
+    for (int o = 0; o < scene->object_count; o++)
+        pushed |= !scene->objects[o].start_solid || scene->objects[o].timeline_count > 0 ||
+                  scene->objects[o].keyframe_count > 0;
     *dt = step->sph->correction_time;
     *still = 1e-3 * step->sph->spacing;
-    return *dt > 0.0 && step->solids.obstacle_count > 0 && !pushed ? 10 : 0;
+    return *dt > 0.0 && step->solids.obstacle_count + scene->object_count > 0 && !pushed ? 10 : 0;
 }
 
 static int has_viscosity(const sk_step *step)
