@@ -5,13 +5,14 @@
 /* --- Forces --- */
 
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    find_normals(const sk_step *step, const sk_cuda_sph_constants *constants, const sk_cuda_data *data)
+    prepare_forces(const sk_step *step, const sk_cuda_sph_constants *constants, const sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
+    const sk_cell_index index = index_of_grid(&step->grid);
     SK_CUDA_EACH(i, step->particles.count)
     {
         const plain_list list = list_of_particle(&data->sph, step->sph, i);
-        normal_of_particle(step->sph, &constants->forces, &list, (uint32_t)i);
+        prepare_forces_on_particle(step, &constants->forces, &index, &list, (uint32_t)i);
     }
 }
 
@@ -53,8 +54,9 @@ static void launch_forces(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     const sk_cuda_sph_constants *constants = &cuda->device->sph_constants, *here = &cuda->sent->sph_constants;
     (void)host;
-    if (here->pair_forces && here->forces.curvature > 0.0f)
-        SK_LAUNCH_SIMPLE(cuda, find_normals, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
+    /* The filter goes with XSPH, and is off while the start is relaxed without gravity: launches do not depend on it. */
+    if (here->pair_forces && (here->forces.curvature > 0.0f || here->forces.xsph > 0.0f))
+        SK_LAUNCH_SIMPLE(cuda, prepare_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
     if (here->pair_forces)
         SK_LAUNCH_SIMPLE(cuda, find_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
     SK_LAUNCH_SIMPLE(cuda, add_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, constants);

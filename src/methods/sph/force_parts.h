@@ -8,9 +8,10 @@
  *                    b = c = 0; measure_viscosity in sph.c); implicit (Weiler et al. 2018) if an explicit step would be
  *                    unstable: viscosity_dim.c
  *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989), more at the surface: sk_sph_calmed
- *   becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007)
- *   akinci           a_i = -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij,
- *                    K_ij = 2 / (D_i + D_j)  (Akinci et al. 2013)
+ *   filter           l_i = sum_j V_j f_ij (v_j - v_i) W_ij, v_i -= phi sum_j V_j f_ij (l_j - l_i) W_ij:
+ * sk_sph_filter_weight becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007) akinci a_i =
+ * -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij, K_ij = 2 / (D_i + D_j)  (Akinci et
+ * al. 2013)
  *
  * V_j is the particle volume over the mean density ratio of the two.
  */
@@ -39,8 +40,8 @@ static int any_pair_force(const sk_step *step)
            (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
-/* More XSPH at the surface, in scenes with gravity. Viscosity stands in for it: three times viscosity / spacing^2 is
- * the rate of about the same. */
+/* More XSPH at the surface and the filter of noise, in scenes with gravity. Viscosity stands in for them: three times
+ * viscosity / spacing^2 is the rate of about the same. */
 static void set_calming(const sk_step *step, double kick, sk_sph_force_constants *constants)
 {
     const sk_sph *sph = step->sph;
@@ -51,6 +52,9 @@ static void set_calming(const sk_step *step, double kick, sk_sph_force_constants
     const double viscous = 3.0 * sk_scene_viscosity(step->scene) / (spacing * spacing);
     const double share = kick * fmax(SK_SPH_CALMING / sph->correction_time - viscous, 0.0);
     constants->calming = (float)fmin(share, 0.5 - (double)constants->xsph);
+    /* Akinci's curvature needs the array of the lags for its normals. */
+    const double rate = constants->curvature > 0.0f ? 0.0 : SK_SPH_FILTER / sph->correction_time - viscous;
+    constants->filter = (float)fmin(kick * fmax(rate, 0.0), SK_SPH_MOST_FILTER);
     constants->calm_pressure = (float)(1.0 / (SK_SPH_CALM_DEPTH * step->density * pull));
     constants->calm_speed = (float)(1.0 / (SK_SPH_CALM_SPEED * SK_SPH_CALM_SPEED * pull));
 }
@@ -68,7 +72,6 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
         .inverse_support = (float)(1.0 / sph->support),
         .weight = (float)(factor * sph->volume * sph->kernel_scale),
         .xsph = (float)fmin(xsph_of(scene) * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
-    set_calming(step, kick, &constants);
     constants.viscous = sk_scene_viscosity(scene) > 0.0 && !sk_sph_viscosity_is_implicit(step);
     constants.viscosity = sk_sph_viscous_shape_of(sph->viscous, sk_scene_viscosity(scene) * kick, sph->support);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
@@ -78,6 +81,7 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
             (float)(tension * kick * step->particle_mass * sk_sph_cohesion_factor(SELKIE_DIM, sph->support));
         constants.curvature = (float)(tension * kick);
     }
+    set_calming(step, kick, &constants);
     return constants;
 }
 

@@ -65,6 +65,41 @@ SK_VECTOR f8 calmed(const pair_frame *frame, f8 calm, f8 speed2)
     return constants->xsph + constants->calming * calm * f8_max(1.0f - speed2 * constants->calm_speed, f8_splat(0.0f));
 }
 
+/* sk_sph_filter_weight for eight pairs. */
+SK_VECTOR f8 filter_weight(const pair_frame *frame, f8 speed2)
+{
+    return f8_max(1.0f - speed2 * frame->constants.calm_speed, f8_splat(0.0f));
+}
+
+/* How much slower than the mean of its neighbours a particle is, for the filter, into sph->shift. */
+SK_VECTOR void lag_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide)
+{
+    const sk_sph *sph = frame->step->sph;
+    const sk_particle *own = &frame->step->particles.records[i];
+    const void *list = list_of(sph, i);
+    const uint32_t n = sph->number[i];
+    f8 lag[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
+    for (uint32_t g = 0; g < group_count(sph, i); g++) {
+        f8 gradient[3], x[4], v[4], r2 = f8_splat(0.0f), speed2 = r2;
+        const i8 lanes = i8_first((int)(n - 8 * g)),
+                 index = wide ? group_at(list, 1, g, n, gradient) : group_at(list, 0, g, n, gradient);
+        gather_lanes(lanes_of(w, POSITION), index, x);
+        gather_lanes(lanes_of(w, VELOCITY), index, v);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const f8 way = own->position[d] - x[d];
+            v[d] = v[d] - own->velocity[d];
+            r2 += way * way;
+            speed2 += v[d] * v[d];
+        }
+        const f8 q = f8_sqrt(r2) * frame->constants.inverse_support,
+                 weight = filter_weight(frame, speed2) * kernel_value(frame, q) * 2.0f / (sph->density[i] + x[3]);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            lag[d] += f8_select(lanes, weight * v[d], f8_splat(0.0f));
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sph->shift[i][d] = f8_sum(lag[d]);
+}
+
 /* The velocity change of one particle by its neighbours. */
 SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide,
                                  f8 change[3])
@@ -83,7 +118,7 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
         /* Differences of position and velocity to eight neighbours. */
         gather_lanes(lanes_of(w, POSITION), index, x);
         gather_lanes(lanes_of(w, VELOCITY), index, v);
-        if (frame->constants.curvature > 0.0f)
+        if (sk_sph_needs_normals(&frame->constants))
             gather_lanes(lanes_of(w, NORMAL), index, normal);
         for (int d = 0; d < SELKIE_DIM; d++) {
             x[d] = own->position[d] - x[d];
@@ -96,12 +131,14 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
         /* Coefficients of the active terms along the gradient, x and v. */
         f8 volume = 2.0f / (sph->density[i] + x[3]); /* over the particle volume */
         f8 r = f8_sqrt(r2), q = r * frame->constants.inverse_support, along_x = f8_splat(0.0f),
-           along_v = f8_splat(0.0f), along_gradient = f8_splat(0.0f);
+           along_v = f8_splat(0.0f), along_gradient = f8_splat(0.0f), filter = f8_splat(0.0f);
         if (frame->constants.viscous)
             along_gradient =
                 volume * approach * (shape->near / (r2 + shape->softening) + shape->even + shape->far * r2);
         if (frame->constants.xsph > 0.0f)
             along_v = -calmed(frame, f8_min(f8_splat(calm), v[3]), speed2) * volume * kernel_value(frame, q);
+        if (frame->constants.filter > 0.0f)
+            filter = frame->constants.filter * filter_weight(frame, speed2) * volume * kernel_value(frame, q);
         if (frame->constants.becker > 0.0f)
             along_x = -frame->constants.becker * kernel_value(frame, q);
         if (frame->constants.cohesion > 0.0f)
@@ -113,12 +150,15 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
             f8 sum = along_gradient * gradient[d] + along_x * x[d] + along_v * v[d];
             if (frame->constants.curvature > 0.0f)
                 sum -= frame->constants.curvature * volume * (sph->shift[i][d] - normal[d]);
+            if (frame->constants.filter > 0.0f)
+                sum += filter * (sph->shift[i][d] - normal[d]);
             change[d] += f8_select(lanes, sum, f8_splat(0.0f));
         }
     }
 }
 
-static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
+/* Positions and velocities with the fourth lanes as in FORCE_ARRAYS. */
+static void load_pairs(const pair_frame *frame, tile_worker *w, int block)
 {
     sk_step *step = frame->step;
     sk_sph *sph = step->sph;
@@ -131,7 +171,24 @@ static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
             position[at][3] = sph->density[p];
             velocity[at][3] = sk_sph_calm(&frame->constants, sph->pressure[p]);
         }
-    if (frame->constants.curvature > 0.0f)
+}
+
+static void lags_of_block(const pair_frame *frame, tile_worker *w, int block)
+{
+    load_pairs(frame, w, block);
+    for (uint32_t i = block_begin(&frame->step->grid, block); i < block_end(&frame->step->grid, block); i++)
+        if (frame->step->sph->block_wide[block])
+            lag_of_particle(frame, w, i, 1);
+        else
+            lag_of_particle(frame, w, i, 0);
+}
+
+static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
+{
+    sk_step *step = frame->step;
+    sk_sph *sph = step->sph;
+    load_pairs(frame, w, block);
+    if (sk_sph_needs_normals(&frame->constants))
         sk_particle_tile_load_lanes(&w->tile, sph->shift, lanes_of(w, NORMAL));
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
         f8 change[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
@@ -157,10 +214,13 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
     {
         unsigned long mode = sk_flush_denormals();
         tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), FORCE_ARRAYS);
-        if (frame.constants.curvature > 0.0f) {
+        if (sk_sph_needs_normals(&frame.constants)) {
 #pragma omp for schedule(dynamic, 1)
             for (int block = 1; block <= step->grid.particle_blocks; block++)
-                normals_of_block(&frame, w, block);
+                if (frame.constants.filter > 0.0f)
+                    lags_of_block(&frame, w, block);
+                else
+                    normals_of_block(&frame, w, block);
         }
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= step->grid.particle_blocks; block++)

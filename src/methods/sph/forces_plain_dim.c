@@ -11,13 +11,13 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
     const int blocks = step->grid.particle_blocks;
     void *scratch;
     SK_TRY(reserve_plain(step, &scratch, error));
-    if (constants.curvature > 0.0f) {
+    if (sk_sph_needs_normals(&constants)) {
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
         for (int b = 1; b <= blocks; b++) {
             const plain_block block = open_block(step, scratch, omp_get_thread_num(), b);
             for (uint32_t i = block.from; i < block.to; i++) {
                 const plain_list list = plain_list_of(&block, i);
-                normal_of_particle(step->sph, &constants, &list, i);
+                prepare_forces_on_particle(step, &constants, &block.index, &list, i);
             }
         }
     }

@@ -158,6 +158,7 @@ typedef struct sk_sph_force_constants {
     float xsph;                      /*      share */
     float calming;                   /*      share at the surface beyond that: sk_sph_calmed */
     float calm_pressure, calm_speed; /* 1/Pa, s2/m2 */
+    float filter;                    /*      share of the filter of noise: sk_sph_filter_weight */
     float becker;                    /* 1/s */
     float cohesion;                  /* m/s  with the factor of its kernel and the mass */
     float curvature;                 /* m/s  of a difference of normals */
@@ -166,7 +167,7 @@ typedef struct sk_sph_force_constants {
 /* A particle minus its neighbour. */
 typedef struct sk_sph_pair {
     float position[3], velocity[3]; /* m, m/s */
-    float normal[3];                /* if curvature is not 0 */
+    float normal[3];                /* of normals, or of lags for the filter */
     float gradient[3];              /* w grad W times the spacing */
     float density;                  /* ratio, sum of the two */
     float calm;                     /* the lesser sk_sph_calm of the two */
@@ -191,6 +192,25 @@ SK_KERNEL float sk_sph_calmed(const sk_sph_force_constants *constants, float cal
     return constants->xsph + constants->calming * calm * sk_sph_positive(1.0f - speed2 * constants->calm_speed);
 }
 
+/* The filter of noise: XSPH of what XSPH would change. A wave is nearly linear over the reach of a kernel and passes,
+ * a few particles that slip past their neighbours do not. So it acts at any depth, where XSPH of the same strength
+ * would damp waves. Its share in a natural step, and the most of a step: the sums of weights have eigenvalues of at
+ * most about one, and a step stays stable while the shares of XSPH and filter are below two together. */
+#define SK_SPH_FILTER 2.0
+#define SK_SPH_MOST_FILTER 1.0
+
+/* The weight of a pair in it; `speed2` as above. */
+SK_KERNEL float sk_sph_filter_weight(const sk_sph_force_constants *constants, float speed2)
+{
+    return sk_sph_positive(1.0f - speed2 * constants->calm_speed);
+}
+
+/* Do normals or lags come before the forces? */
+SK_KERNEL int sk_sph_needs_normals(const sk_sph_force_constants *constants)
+{
+    return constants->curvature > 0.0f || constants->filter > 0.0f;
+}
+
 /* The factor of the gradient in the viscous acceleration. `approach`: position . velocity, m2/s. */
 SK_KERNEL float sk_sph_viscous_share(const sk_sph_viscous_shape *shape, float density, float approach, float r2)
 {
@@ -209,18 +229,21 @@ SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants
     }
     const float volume = 2.0f / pair->density, r = sqrtf(r2), q = r * constants->inverse_support;
     float along_x = 0.0f, along_v = 0.0f, along_gradient = 0.0f, value = 0.0f;
-    if (constants->xsph > 0.0f || constants->becker > 0.0f)
+    if (constants->xsph > 0.0f || constants->becker > 0.0f || constants->filter > 0.0f)
         value = sk_sph_kernel(constants->wendland, q) * constants->weight;
     if (constants->viscous)
         along_gradient = sk_sph_viscous_share(&constants->viscosity, pair->density, approach, r2);
     along_v = -sk_sph_calmed(constants, pair->calm, speed2) * volume * value;
     along_x = -constants->becker * value;
+    const float filter = constants->filter * sk_sph_filter_weight(constants, speed2) * volume * value;
     if (constants->cohesion > 0.0f)
         along_x -= constants->cohesion * volume * sk_sph_cohesion(q) / fmaxf(r, 1e-6f * constants->spacing);
     for (int d = 0; d < SELKIE_DIM; d++) {
         change[d] += along_gradient * pair->gradient[d] + along_x * pair->position[d] + along_v * pair->velocity[d];
         if (constants->curvature > 0.0f)
             change[d] -= constants->curvature * volume * pair->normal[d];
+        if (constants->filter > 0.0f)
+            change[d] += filter * pair->normal[d];
     }
 }
 
