@@ -41,7 +41,7 @@
 #define UIC_PACKED 0.85f
 
 /* Flow into a full cell counts from this share of a cell on. Less is rounding of velocities. */
-#define UIC_FLOW_SLACK 1e-5f
+#define UIC_FLOW_SLACK 1e-6f
 
 /* Faces take the mean velocity of the particles around them, whose centre is off the face's. In a rotation the flow is
  * then off by the angle times that offset (cells) and the room of the face; lattices need 0.02. */
@@ -49,6 +49,14 @@
 
 /* Density noise of liquid that arrives in a cell that is not full, over rest density. The correction evens it out. */
 #define UIC_ARRIVING_SLACK 0.1f
+
+/* The density correction lets cells beside the surface keep this excess; from twice of it on all of it counts. Particles
+ * that waves carry through the upper cells make such an excess in each step, and the correction only ever lifts: water at
+ * rest would gain motion by it for ever. */
+#define UIC_KEPT_EXCESS 0.1f
+
+/* A cell is beside the surface if one of the cells around it has less of its room filled. */
+#define UIC_SURFACE_FILL 0.5f
 
 /* Room of a face without mass (over the cell): up to EVEN it is noise and the face counts as full in the solve, from
  * UNEVEN on the face has its real mass. */
@@ -108,6 +116,13 @@ SK_KERNEL float sk_uic_diagonal(const float face[2 * SELKIE_DIM])
 SK_KERNEL float sk_uic_excess(float target, float room)
 {
     return target - room - UIC_SLACK;
+}
+
+/* The excess that the density correction removes; `emptiest` is the least fill in and around the cell. */
+SK_KERNEL float sk_uic_removed_excess(float excess, float emptiest)
+{
+    const float beyond = 2.0f * (excess - UIC_KEPT_EXCESS);
+    return emptiest < UIC_SURFACE_FILL && excess > 0.0f && beyond < excess ? beyond : excess;
 }
 
 /* --- full cells --- */

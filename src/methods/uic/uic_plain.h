@@ -32,6 +32,7 @@ typedef struct uic_rows {
     const float *target, *presence;
     int bounds_flow; /* rows of full cells bound the flow */
     int has_tension; /* surface tension is a part of the pressure */
+    int keeps_excess;
 } uic_rows;
 
 /* --- rooms --- */
@@ -252,14 +253,31 @@ SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, cons
     return sk_uic_flow_excess(gained, sk_uic_widest(rooms) * turning, spare, (float)(step->dt / grid->cell_size));
 }
 
+/* The least share of its room that a cell in or around a cell has filled; cells in obstacles count as filled. */
+SK_KERNEL float emptiest_around(const surroundings *around, const uic_rows *rows, sk_plain_cell cell)
+{
+    float emptiest = 1.0f;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const float room = cell_room(around, cell, offset);
+        const float target = folded_value(&around->step->grid, &around->walls, rows->target, cell, offset, -1);
+        emptiest = fminf(emptiest, room >= UIC_LEAST_ROOM ? target / room : 1.0f);
+    }
+    return emptiest;
+}
+
 /* The right side of a cell's row. */
 SK_KERNEL float row_excess(const surroundings *around, const uic_rows *rows, sk_plain_cell cell, float room,
                            const float rooms[2 * SELKIE_DIM])
 {
     const int here[3] = {0, 0, 0};
     const float target = folded_value(&around->step->grid, &around->walls, rows->target, cell, here, -1);
-    if (!rows->bounds_flow)
-        return sk_uic_excess(target, room);
+    if (!rows->bounds_flow) {
+        const float excess = sk_uic_excess(target, room);
+        return rows->keeps_excess && excess > 0.0f
+                   ? sk_uic_removed_excess(excess, emptiest_around(around, rows, cell))
+                   : excess;
+    }
     const float spare = around->spare[sk_plain_index(cell)];
     return spare >= 0.0f ? flow_excess(around, cell, rooms, spare) : sk_uic_excess(target, room) - UIC_ARRIVING_SLACK;
 }

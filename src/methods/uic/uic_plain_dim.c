@@ -26,7 +26,8 @@ static void mark_full(const sk_step *step, int block)
 void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_problem *problem)
 {
     const surroundings around = surroundings_of(step, block, problem->spare);
-    const uic_rows rows = {problem->target, problem->presence, problem->spare != NULL, problem->has_tension};
+    const uic_rows rows = {problem->target, problem->presence, problem->spare != NULL, problem->has_tension,
+                           problem->keeps_excess};
     float largest = 0.0f;
     SK_PLAIN_EACH_CELL(cell, block)
     largest = fmaxf(largest, build_uic_row(&around, &rows, cell));

@@ -26,6 +26,7 @@ typedef struct uic_problem {
     uic_block *blocks;   /* [block_count] */
     int is_first;        /* first problem of the step: its start must not depend on the step before */
     int has_tension;     /* the pressure outside full cells is that of surface tension (step->capillary) */
+    int keeps_excess;    /* cells beside the surface keep a small excess */
     int partly;          /* only marked blocks take part; cells around them are air */
     /* Builds a block's rows and finds its excess: sk_uic_build, sk_uic_build_plain. */
     void (*build)(const sk_step *step, int block, const struct uic_problem *problem);

@@ -153,6 +153,23 @@ static void find_faces(const sk_step *step, int block, const uic_problem *proble
     weigh_faces(step, block, rooms, spare, faces);
 }
 
+/* sk_uic_removed_excess for the cells of a block. Cells in obstacles count as filled. */
+static void keep_excess(const uic_rooms *rooms, const float *target, float *right)
+{
+    float fill[SK_TILE_VALUES(1)];
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        fill[n] = rooms->cell[n] >= UIC_LEAST_ROOM ? target[n] / rooms->cell[n] : 1.0f;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        f8 emptiest = f8_splat(1.0f), excess = f8_load(right + c), beyond = 2.0f * (excess - UIC_KEPT_EXCESS);
+#pragma GCC unroll 27
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            emptiest = f8_min(emptiest, f8_load(fill + node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
+                                                (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
+        i8 keeps = (emptiest < UIC_SURFACE_FILL) & (excess > 0.0f);
+        f8_store(right + c, f8_select(keeps, f8_min(beyond, excess), excess));
+    }
+}
+
 /* The right side: the density above the room, or the flow. Returns the largest. */
 static float find_excess(const sk_step *step, int block, const uic_problem *problem, const uic_rooms *rooms,
                          const uic_faces *faces, const float *target, const float *spare)
@@ -162,6 +179,8 @@ static float find_excess(const sk_step *step, int block, const uic_problem *prob
     float *right = step->grid.fields[SK_FIELD_RIGHT_SIDE] + base, excess = 0.0f;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8)
         f8_store(right + c, f8_load(target + node_of(c)) - f8_load(rooms->cell + node_of(c)) - UIC_SLACK);
+    if (problem->keeps_excess)
+        keep_excess(rooms, target, right);
     if (spare)
         bound_flow(step, block, rooms, spare, right);
     if (problem->has_tension)
