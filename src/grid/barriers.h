@@ -4,6 +4,9 @@
  * side only. Each cell therefore has a stand: its centre or, if that lies less than half a cell inside an obstacle, the
  * nearest place outside. A wall between the stands of two cells closes the face between them. What the stand of a cell
  * does not see counts as solid in its kernel, and the particles there do not count in its density.
+ *
+ * Edges are no straight lines between samples either: beside the end of a plate a face was open as a whole. Faces at
+ * edges and at thin walls count the places that both stands see.
  */
 #ifndef SK_GRID_BARRIERS_H
 #define SK_GRID_BARRIERS_H
@@ -20,6 +23,10 @@ typedef struct sk_barriers {
     float open[SELKIE_DIM][SK_BARRIER_CELLS];   /* part of the face that walls between the stands leave open */
     int16_t wall[SELKIE_DIM][SK_BARRIER_CELLS]; /* obstacle that closes it, -1 = none */
     uint8_t near[SK_BARRIER_CELLS];             /* a wall separates the cell from one beside it */
+    struct sk_stand {
+        double x[3]; /* m */
+        int exists;  /*   not deep inside an obstacle */
+    } stands[SK_BARRIER_CELLS];
     int found;
 } sk_barriers;
 
@@ -33,6 +40,10 @@ static inline int sk_barrier_index(int i, int j, int k)
  * cells, of walls and obstacles. */
 void SK_DIM(sk_barriers_find)(const sk_solids *solids, const double corner[3], const float distances[SK_BARRIER_CELLS],
                               sk_barriers *barriers);
+/* Part of the lower face of a cell across an axis that is open and that the stands on both sides see, 0 to 1. Faces of
+ * the block and the upper ones of its cells. */
+float SK_DIM(sk_barriers_seen_face)(const sk_solids *solids, const double corner[3], const sk_barriers *barriers,
+                                    int cell, int axis);
 /* The share of the kernel around a place (m) that its stand does not see: solids, and what lies behind walls. */
 float SK_DIM(sk_barriers_hidden_share)(const sk_solids *solids, const double centre[3]);
 /* Unit normal of the obstacle nearest to the lower face of a cell across an axis. */

@@ -70,7 +70,7 @@ void SK_DIM(sk_barriers_find)(const sk_solids *solids, const double corner[3], c
                               sk_barriers *barriers)
 {
     static const int steps[3] = {1, SK_BARRIER_N, SK_BARRIER_N * SK_BARRIER_N};
-    stand stands[SK_BARRIER_CELLS];
+    stand *stands = barriers->stands;
     find_stands(solids, corner, distances, stands);
     memset(barriers->near, 0, sizeof barriers->near);
     barriers->found = 0;
@@ -160,6 +160,44 @@ static double seen_of_line(const sk_solids *solids, const stand *place, int axis
         seen += fabs(hat_to((end - middle) / h) - hat_to((from[axis] - middle) / h));
     }
     return seen;
+}
+
+/* Is a place outside the obstacles? Surfaces belong to them. */
+static int is_outside(const sk_solids *solids, const double x[3])
+{
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        double local[3];
+        to_frame_of(&solids->obstacles[o], x, local);
+        if (sk_shape_distance_within(solids->obstacles[o].shape, local, solids->cell_size, NULL) <
+            1e-4 * solids->cell_size)
+            return 0;
+    }
+    return 1;
+}
+
+float SK_DIM(sk_barriers_seen_face)(const sk_solids *solids, const double corner[3], const sk_barriers *barriers,
+                                    int cell, int axis)
+{
+    static const int steps[3] = {1, SK_BARRIER_N, SK_BARRIER_N * SK_BARRIER_N};
+    enum { PLACES = SELKIE_DIM == 2 ? 32 : 8 }; /* along an axis of the face */
+    const int at[3] = {cell % SK_BARRIER_N - 1, cell / SK_BARRIER_N % SK_BARRIER_N - 1,
+                       cell / (SK_BARRIER_N * SK_BARRIER_N) - 1};
+    const int a = SELKIE_DIM == 2 ? 1 - axis : (axis + 1) % 3, b = (axis + 2) % 3;
+    const stand *sides[2] = {&barriers->stands[cell - steps[axis]], &barriers->stands[cell]};
+    int seen = 0;
+    for (int n = 0; n < (SELKIE_DIM == 2 ? PLACES : PLACES * PLACES); n++) {
+        double x[3] = {0.0, 0.0, 0.0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d] = corner[d] + at[d] * solids->cell_size;
+        x[a] += (n % PLACES + 0.5) / PLACES * solids->cell_size;
+        if (SELKIE_DIM == 3)
+            x[b] += (n / PLACES + 0.5) / PLACES * solids->cell_size;
+        int open = is_outside(solids, x);
+        for (int side = 0; side < 2 && open; side++)
+            open = !sides[side]->exists || !is_hidden(solids, sides[side]->x, x);
+        seen += open;
+    }
+    return (float)seen / (SELKIE_DIM == 2 ? PLACES : PLACES * PLACES);
 }
 
 float SK_DIM(sk_barriers_hidden_share)(const sk_solids *solids, const double centre[3])

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "grid/barriers.h"
 #include "grid/plain.h"
 #include "grid/solids_plain.h"
 #include "grid/sweep.h"
@@ -20,10 +21,7 @@ typedef struct counted_particles {
     float density_per_particle;
 } counted_particles;
 
-typedef struct stand {
-    double x[3]; /* m */
-    int exists;  /*   not deep inside an obstacle */
-} stand;
+typedef struct sk_stand stand;
 
 SK_KERNEL void to_frame_of(const sk_obstacle *obstacle, const double x[3], double local[3])
 {

@@ -62,6 +62,13 @@ static int wall_near(const sk_solids *solids, const sk_grid *grid, const double 
     return 0;
 }
 
+/* Slivers would make the system stiff. Their velocity only balances fluxes; particles must not follow it across half a
+ * cell. */
+static float without_slivers(float fraction)
+{
+    return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
+}
+
 /* Open fraction of one face, a square (a segment in 2D). Its lower corner is node n; a and b are the steps along it. */
 static float face_fraction(const float *distance, int n, int a, int b)
 {
@@ -83,13 +90,30 @@ static float face_fraction(const float *distance, int n, int a, int b)
                 fraction += 0.25f * sk_open_square(q[0], q[a], q[a + b], q[b]);
             }
     }
-    /* Slivers would make the system stiff. Their velocity only balances fluxes; particles must not follow it across
-     * half a cell. */
-    return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
+    return without_slivers(fraction);
+}
+
+/* Does a face meet an edge of an obstacle or a wall that the samples do not resolve? Its distances are then not linear.
+ * Faces farther than a cell from all surfaces are open. */
+static int has_edge(const float *distance, int n, int a, int b)
+{
+    float least = distance[n], most = 0.0f;
+    for (int i = 0; i < (SELKIE_DIM == 3 ? 9 : 3); i++)
+        least = fminf(least, distance[n + i % 3 * a + i / 3 * b]);
+    for (int i = 0; i < (SELKIE_DIM == 3 ? 3 : 1); i++) {
+        const float *p = distance + n + i * b, *q = distance + n + i * a;
+        most = fmaxf(most, fabsf(p[0] - 2.0f * p[a] + p[2 * a]));
+        if (SELKIE_DIM == 3)
+            most = fmaxf(most, fabsf(q[0] - 2.0f * q[b] + q[2 * b]));
+    }
+    return least > -0.75f && least < 0.5f && most > 0.1f;
 }
 
 /* Bodies near a block that are sampled once; further ones are sampled twice. */
 enum { SAMPLED_BODIES = 4 };
+
+/* Obstacles near a block whose surfaces are tested beyond the samples. */
+enum { MOST_NEAR = 32 };
 
 /* A block while it is computed. */
 typedef struct block_work {
@@ -103,6 +127,8 @@ typedef struct block_work {
     samples alone[SAMPLED_BODIES]; /* of the first bodies near the block, each alone */
     int alone_count;
     sk_barriers barriers;
+    sk_obstacle near[MOST_NEAR]; /* obstacles near the block; bodies come last */
+    int near_count, near_fixed;  /* all of them, and those that are no bodies; 0 if there are too many */
 } block_work;
 
 /* Is an obstacle a rigid body? Walls have negative numbers. */
@@ -115,17 +141,18 @@ static int is_body(const sk_solids *solids, int obstacle)
 static void find_barriers(sk_solids *solids, const sk_grid *grid, block_work *work)
 {
     /* The obstacles near the block. */
-    enum { MOST = 32 };
-    sk_obstacle near[MOST];
-    int16_t numbers[MOST];
+    int16_t numbers[MOST_NEAR];
     sk_solids view = *solids;
-    view.obstacles = near;
+    view.obstacles = work->near;
     view.obstacle_count = 0;
-    for (int o = 0; o < solids->obstacle_count && view.obstacle_count < MOST; o++)
+    for (int o = 0; o < solids->obstacle_count && view.obstacle_count < MOST_NEAR; o++)
         if ((work->moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, work->corner)) {
             numbers[view.obstacle_count] = (int16_t)o;
-            near[view.obstacle_count++] = solids->obstacles[o];
+            work->near[view.obstacle_count++] = solids->obstacles[o];
+            work->near_fixed += !is_body(solids, o);
         }
+    work->near_count = view.obstacle_count;
+    work->near_fixed = work->near_count < MOST_NEAR ? work->near_fixed : 0;
 
     /* Faces. */
     float distances[SK_BARRIER_CELLS];
@@ -159,6 +186,21 @@ static void find_barriers(sk_solids *solids, const sk_grid *grid, block_work *wo
     }
 }
 
+/* Open fraction of a face across axis d, without bodies. Its lower corner is node n, its cell of the barriers `cell`. */
+static float fraction_of(const sk_solids *solids, const block_work *work, int n, int a, int b, int cell, int d)
+{
+    const float *distance = work->fixed->distance;
+    const int wall = work->barriers.found ? work->barriers.wall[d][cell] : -1;
+    const float open = wall >= 0 && !is_body(solids, wall) ? work->barriers.open[d][cell] : 1.0f;
+    if (work->near_fixed && open > 0.0f && has_edge(distance, n, a, b)) {
+        sk_solids view = *solids;
+        view.obstacles = (sk_obstacle *)work->near;
+        view.obstacle_count = work->near_fixed;
+        return without_slivers(SK_DIM(sk_barriers_seen_face)(&view, work->corner, &work->barriers, cell, d));
+    }
+    return open * face_fraction(distance, n, a, b);
+}
+
 /* Open fraction of the lower face of cell c across axis d, and the solid's velocity there. Returns the fractions of the
  * lower and the upper face together. */
 static float compute_face(sk_solids *solids, const block_work *work, int c, int d)
@@ -170,21 +212,18 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
     const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
 
     /* Open fractions from the samples, and the solid nearest to the centre of the face. */
-    float fraction = face_fraction(work->fixed->distance, node, a, b);
-    float above = face_fraction(work->fixed->distance, node + 2 * steps[d], a, b);
+    const int lower = sk_barrier_index(cell[0], cell[1], cell[2]),
+              upper = sk_barrier_index(cell[0] + (d == 0), cell[1] + (d == 1), cell[2] + (d == 2));
+    const float fraction = fraction_of(solids, work, node, a, b, lower, d),
+                above = fraction_of(solids, work, node + 2 * steps[d], a, b, upper, d);
     int owner = work->fixed->nearest[node + a + (SELKIE_DIM == 3 ? b : 0)];
 
-    /* Barriers reduce the fractions: the samples do not resolve them. */
+    /* Walls that the samples do not resolve. */
     if (work->barriers.found) {
-        const int lower = sk_barrier_index(cell[0], cell[1], cell[2]),
-                  upper = sk_barrier_index(cell[0] + (d == 0), cell[1] + (d == 1), cell[2] + (d == 2));
-        if (fraction > 0.0f && work->barriers.open[d][lower] == 0.0f)
+        if (work->barriers.open[d][lower] == 0.0f && face_fraction(work->fixed->distance, node, a, b) > 0.0f)
             solids->barriers[at] |= (uint8_t)(1 << d);
-        const int body[2] = {is_body(solids, work->barriers.wall[d][lower]),
-                             is_body(solids, work->barriers.wall[d][upper])};
-        owner = work->barriers.wall[d][lower] >= 0 && !body[0] ? work->barriers.wall[d][lower] : owner;
-        fraction *= body[0] ? 1.0f : work->barriers.open[d][lower];
-        above *= body[1] ? 1.0f : work->barriers.open[d][upper];
+        const int wall = work->barriers.wall[d][lower];
+        owner = wall >= 0 && !is_body(solids, wall) ? wall : owner;
     }
 
     /* Store the fraction, and the velocity of a moving solid at the centre of the face. */
@@ -372,7 +411,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     const size_t base = slot * SK_BLOCK_CELLS;
     work.slot = slot;
     work.moving = moving;
-    work.alone_count = work.barriers.found = 0;
+    work.alone_count = work.barriers.found = work.near_count = work.near_fixed = 0;
     block_corner(grid, grid->coordinates[block], work.corner);
 
     /* Distances. */
