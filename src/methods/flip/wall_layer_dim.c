@@ -4,6 +4,11 @@
  * FLIP gives this change to every particle near, to fast ones as to slow ones, so that a particle which already moves
  * with the surface becomes faster than it. The faces have the right velocity: a particle beside the surface is kept
  * within the range of those that it is interpolated from.
+ *
+ * At the edge of an obstacle in a stream a particle may lie still, on the surface or in the air behind the edge, beside
+ * fast liquid. The change of the faces there is the acceleration of the liquid that passes; the particle takes it in
+ * each step, although it does not pass, and its velocity grew to twice that of the stream while it did not move. So
+ * beside obstacles no particle is much faster than the faces around it. Slower ones and directions are left alone.
  */
 #include <math.h>
 #include <string.h>
