@@ -18,15 +18,18 @@
 enum { SK_BARRIER_N = SK_BLOCK_N + 2, SK_BARRIER_NZ = SELKIE_DIM == 3 ? SK_BARRIER_N : 1 };
 enum { SK_BARRIER_CELLS = SK_BARRIER_N * SK_BARRIER_N * SK_BARRIER_NZ };
 
+/* Where a cell looks from. */
+typedef struct sk_stand {
+    double x[3]; /* m */
+    int exists;  /*   not deep inside an obstacle */
+} sk_stand;
+
 /* A block and one cell around it. The faces are the lower ones of the cells; those on the lower border are not set. */
 typedef struct sk_barriers {
     float open[SELKIE_DIM][SK_BARRIER_CELLS];   /* part of the face that walls between the stands leave open */
     int16_t wall[SELKIE_DIM][SK_BARRIER_CELLS]; /* obstacle that closes it, -1 = none */
     uint8_t near[SK_BARRIER_CELLS];             /* a wall separates the cell from one beside it */
-    struct sk_stand {
-        double x[3]; /* m */
-        int exists;  /*   not deep inside an obstacle */
-    } stands[SK_BARRIER_CELLS];
+    sk_stand stands[SK_BARRIER_CELLS];
     int found;
 } sk_barriers;
 

@@ -21,7 +21,7 @@ typedef struct counted_particles {
     float density_per_particle;
 } counted_particles;
 
-typedef struct sk_stand stand;
+typedef sk_stand stand;
 
 SK_KERNEL void to_frame_of(const sk_obstacle *obstacle, const double x[3], double local[3])
 {
