@@ -161,7 +161,10 @@ selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error)
     cuda->began = 0;
     sk_particles *particles = &step->particles;
     const int64_t shown = particles->count;
-    SK_TRY(sk_particles_reserve(particles, cuda->device_count, error));
+    particles->count = 0; /* those here are old, and fewer where a source has run: nothing to keep */
+    const selkie_code code = sk_particles_reserve(particles, cuda->device_count, error);
+    particles->count = shown;
+    SK_TRY(code);
     const size_t count = (size_t)cuda->device_count;
     SK_CUDA_TRY(cudaMemcpyAsync(particles->records, cuda->records[cuda->current], count * sizeof(sk_particle),
                                 cudaMemcpyDeviceToHost, cuda->stream),
