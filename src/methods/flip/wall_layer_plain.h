@@ -33,7 +33,7 @@ SK_KERNEL int is_held(const sk_step *step, const sk_velocity_blocks *field, cons
         return 2;
     return step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
            solids->obstacle_count > solids->body_count && !solids->plain[solids->block_slot[slot]] &&
-           (!solids->body_count || solids->piece_first[slot] == solids->piece_first[slot + 1]);
+           (!solids->body_count || solids->slot_share[solids->block_slot[slot]] == UINT32_MAX);
 }
 
 /* Keeps a particle beside a surface that holds liquid within the range of the velocities that it is interpolated from,
