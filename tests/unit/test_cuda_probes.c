@@ -160,5 +160,7 @@ int main(void)
         cmocka_unit_test(test_obstacle_and_open_side),
         cmocka_unit_test(test_velocity_beside_heights),
     };
+    if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

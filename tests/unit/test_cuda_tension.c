@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <selkie/selkie.h>
@@ -141,5 +142,7 @@ int main(void)
         cmocka_unit_test(test_drop_2d), cmocka_unit_test(test_drop_3d), cmocka_unit_test(test_two_liquids),
         cmocka_unit_test(test_sph_2d),  cmocka_unit_test(test_sph_3d),
     };
+    if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
+        cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
