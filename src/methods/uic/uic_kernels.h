@@ -55,6 +55,9 @@
  * rest would gain motion by it for ever. */
 #define UIC_KEPT_EXCESS 0.1f
 
+/* Liquid as fast as this times sqrt(gravity x cell) keeps no excess. */
+#define UIC_CALM 0.2f
+
 /* A cell is beside the surface if one of the cells around it has less of its room filled. */
 #define UIC_SURFACE_FILL 0.5f
 
@@ -118,10 +121,27 @@ SK_KERNEL float sk_uic_excess(float target, float room)
     return target - room - UIC_SLACK;
 }
 
-/* The excess that the density correction removes; `emptiest` is the least fill in and around the cell. */
-SK_KERNEL float sk_uic_removed_excess(float excess, float emptiest)
+/* --- excess that stays --- */
+
+/* Change of velocity by gravity (m/s2) in a time (s), m/s. */
+SK_KERNEL float sk_uic_gain(const double gravity[3], double kick)
 {
-    const float beyond = 2.0f * (excess - UIC_KEPT_EXCESS);
+    const double g2 = gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2];
+    return (float)(__builtin_sqrt(g2) * kick);
+}
+
+/* The speed (m/s) from which on liquid keeps no excess. `gravity` m/s2, h: m. */
+SK_KERNEL float sk_uic_calm_speed(const double gravity[3], double h)
+{
+    return (float)(UIC_CALM * __builtin_sqrt((double)sk_uic_gain(gravity, 1.0) * h));
+}
+
+/* The excess that the density correction removes. `emptiest` is the least fill in and around the cell, `speed` the
+ * largest of its faces, `calm` the speed above. */
+SK_KERNEL float sk_uic_removed_excess(float excess, float emptiest, float speed, float calm)
+{
+    const float kept = speed < calm ? UIC_KEPT_EXCESS * (1.0f - speed / calm) : 0.0f;
+    const float beyond = 2.0f * (excess - kept);
     return emptiest < UIC_SURFACE_FILL && excess > 0.0f && beyond < excess ? beyond : excess;
 }
 
@@ -252,13 +272,6 @@ SK_KERNEL float sk_uic_face_density(float density, float gained_above, float gai
 }
 
 /* --- pressure --- */
-
-/* Change of velocity by gravity (m/s2) in a time (s), m/s. */
-SK_KERNEL float sk_uic_gain(const double gravity[3], double kick)
-{
-    const double g2 = gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2];
-    return (float)(__builtin_sqrt(g2) * kick);
-}
 
 /* Liquid may leave the domain's walls but not enter them. Under pressure it does neither. NaN (unknown) stays NaN. */
 SK_KERNEL float sk_uic_stopped_at_wall(float velocity, int upper, float pressure_before)

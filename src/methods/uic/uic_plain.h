@@ -266,6 +266,19 @@ SK_KERNEL float emptiest_around(const surroundings *around, const uic_rows *rows
     return emptiest;
 }
 
+/* The fastest of a cell's faces (m/s). */
+SK_KERNEL float speed_of_cell(const sk_grid *grid, sk_plain_cell cell)
+{
+    float speed = 0.0f;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        offset[side / 2] = side % 2;
+        const float fast = fabsf(velocity_at(grid, cell, offset, side / 2));
+        speed = fast > speed ? fast : speed;
+    }
+    return speed;
+}
+
 /* The right side of a cell's row. */
 SK_KERNEL float row_excess(const surroundings *around, const uic_rows *rows, sk_plain_cell cell, float room,
                            const float rooms[2 * SELKIE_DIM])
@@ -273,9 +286,12 @@ SK_KERNEL float row_excess(const surroundings *around, const uic_rows *rows, sk_
     const int here[3] = {0, 0, 0};
     const float target = folded_value(&around->step->grid, &around->walls, rows->target, cell, here, -1);
     if (!rows->bounds_flow) {
+        const sk_step *step = around->step;
         const float excess = sk_uic_excess(target, room);
-        return rows->keeps_excess && excess > 0.0f
-                   ? sk_uic_removed_excess(excess, emptiest_around(around, rows, cell))
+        const float calm = sk_uic_calm_speed(step->scene->gravity, step->grid.cell_size);
+        return rows->keeps_excess && calm > 0.0f && excess > 0.0f
+                   ? sk_uic_removed_excess(excess, emptiest_around(around, rows, cell),
+                                           speed_of_cell(&step->grid, cell), calm)
                    : excess;
     }
     const float spare = around->spare[sk_plain_index(cell)];

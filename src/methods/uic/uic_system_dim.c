@@ -154,13 +154,24 @@ static void find_faces(const sk_step *step, int block, const uic_problem *proble
 }
 
 /* sk_uic_removed_excess for the cells of a block. Cells in obstacles count as filled. */
-static void keep_excess(const uic_rooms *rooms, const float *target, float *right)
+static void keep_excess(const sk_step *step, int block, const uic_rooms *rooms, const float *target, float *right)
 {
-    float fill[SK_TILE_VALUES(1)];
+    const float calm = sk_uic_calm_speed(step->scene->gravity, step->grid.cell_size);
+    float fill[SK_TILE_VALUES(1)], velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
+    if (!(calm > 0.0f))
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_tile_load(&step->grid, step->grid.fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity[d]);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         fill[n] = rooms->cell[n] >= UIC_LEAST_ROOM ? target[n] / rooms->cell[n] : 1.0f;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        f8 emptiest = f8_splat(1.0f), excess = f8_load(right + c), beyond = 2.0f * (excess - UIC_KEPT_EXCESS);
+        f8 emptiest = f8_splat(1.0f), excess = f8_load(right + c), speed = f8_splat(0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int side = 0; side < 2; side++) {
+                f8 face = f8_load(velocity[d] + node_of(c) + side * node_step[d]), fast = f8_max(face, -face);
+                speed = f8_select(fast > speed, fast, speed); /* an unknown velocity (NaN) does not count */
+            }
+        f8 beyond = 2.0f * (excess - UIC_KEPT_EXCESS * f8_max(1.0f - speed / calm, f8_splat(0.0f)));
 #pragma GCC unroll 27
         for (int n = 0; n < SK_NEIGHBOURS; n++)
             emptiest = f8_min(emptiest, f8_load(fill + node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
@@ -180,7 +191,7 @@ static float find_excess(const sk_step *step, int block, const uic_problem *prob
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8)
         f8_store(right + c, f8_load(target + node_of(c)) - f8_load(rooms->cell + node_of(c)) - UIC_SLACK);
     if (problem->keeps_excess)
-        keep_excess(rooms, target, right);
+        keep_excess(step, block, rooms, target, right);
     if (spare)
         bound_flow(step, block, rooms, spare, right);
     if (problem->has_tension)
