@@ -40,7 +40,8 @@
  * beside packed ones has no spare room. */
 #define UIC_PACKED 0.85f
 
-/* Flow into a full cell counts from this share of a cell on. Less is rounding of velocities. */
+/* Flow into a full cell counts from this share of a cell on. Less is rounding of velocities. Each full cell gains as
+ * much in a step, so a level sinks: with 1e-5 by 2e-4 cells a second, until its cells are no longer full. */
 #define UIC_FLOW_SLACK 1e-6f
 
 /* Faces take the mean velocity of the particles around them, whose centre is off the face's. In a rotation the flow is
@@ -50,9 +51,9 @@
 /* Density noise of liquid that arrives in a cell that is not full, over rest density. The correction evens it out. */
 #define UIC_ARRIVING_SLACK 0.1f
 
-/* The density correction lets cells beside the surface keep this excess; from twice of it on all of it counts. Particles
- * that waves carry through the upper cells make such an excess in each step, and the correction only ever lifts: water at
- * rest would gain motion by it for ever. */
+/* The density correction lets calm liquid beside the surface keep this excess; from twice of it on all of it counts.
+ * Particles that waves carry through the upper cells make such an excess in each step, and the correction only ever
+ * lifts: water at rest would gain motion by it for ever. */
 #define UIC_KEPT_EXCESS 0.1f
 
 /* Liquid as fast as this times sqrt(gravity x cell) keeps no excess. */
