@@ -96,6 +96,7 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
     const float scale = (float)(step->dt / grid->cell_size);
+    const float slack = sk_uic_flow_slack(solids->obstacle_count > 0);
     const int moving = rooms->has_obstacle && solids->moving_count;
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], solid[SELKIE_DIM][SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -117,7 +118,7 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
                 turning += f8_max(turn, -turn);
             }
         }
-        f8 flow = scale * (gained - UIC_CENTRE_OFFSET * widest * turning) - room_left - UIC_FLOW_SLACK;
+        f8 flow = scale * (gained - UIC_CENTRE_OFFSET * widest * turning) - room_left - slack;
         f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense));
     }
 }
