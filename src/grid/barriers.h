@@ -18,12 +18,6 @@
 enum { SK_BARRIER_N = SK_BLOCK_N + 2, SK_BARRIER_NZ = SELKIE_DIM == 3 ? SK_BARRIER_N : 1 };
 enum { SK_BARRIER_CELLS = SK_BARRIER_N * SK_BARRIER_N * SK_BARRIER_NZ };
 
-/* Where a cell looks from. */
-typedef struct sk_stand {
-    double x[3]; /* m */
-    int exists;  /*   not deep inside an obstacle */
-} sk_stand;
-
 /* A block and one cell around it. The faces are the lower ones of the cells; those on the lower border are not set. */
 typedef struct sk_barriers {
     float open[SELKIE_DIM][SK_BARRIER_CELLS];   /* part of the face that walls between the stands leave open */

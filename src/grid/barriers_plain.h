@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "grid/barriers.h"
 #include "grid/plain.h"
 #include "grid/solids_plain.h"
 #include "grid/sweep.h"

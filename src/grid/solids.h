@@ -16,6 +16,12 @@
 #include "geom/shape.h"
 #include "grid/grid.h"
 
+/* The place of a cell among walls: its centre, or the nearest place outside. See grid/barriers.h. */
+typedef struct sk_stand {
+    double x[3]; /* m */
+    int exists;  /*   not deep inside an obstacle */
+} sk_stand;
+
 /* Walls thinner than the grid resolves: see grid/barriers_dim.c. */
 enum sk_barrier {
     SK_BARRIER_FACES = 7,  /* bit d: a wall closes the lower face across axis d, which the samples leave open */

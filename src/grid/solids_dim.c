@@ -186,7 +186,8 @@ static void find_barriers(sk_solids *solids, const sk_grid *grid, block_work *wo
     }
 }
 
-/* Open fraction of a face across axis d, without bodies. Its lower corner is node n, its cell of the barriers `cell`. */
+/* Open fraction of a face across axis d, without bodies. Its lower corner is node n, its cell of the barriers `cell`.
+ */
 static float fraction_of(const sk_solids *solids, const block_work *work, int n, int a, int b, int cell, int d)
 {
     const float *distance = work->fixed->distance;
