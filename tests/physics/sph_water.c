@@ -111,7 +111,7 @@ static void pool_rests(void **state)
     at_most("SPH pools at rest 2D", "pressure noise / mean", loudest, 0.03);
 }
 
-/* A pool around a ball at a place where particles beside the ball jammed and slipped: at 0.07 sqrt(g H) without the
+/* A pool around a ball at a place where particles beside the ball jammed and slipped: at 0.18 sqrt(g H) without the
  * filter of noise, at 0.004 to 0.018 with it in eight places. The bound is that of the checks of rest. */
 static void pool_around_a_ball_rests(void **state)
 {
