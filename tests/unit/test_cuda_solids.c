@@ -13,6 +13,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
+#include "selkie_config.h"
 
 #define CELL (1.0 / 24)
 
@@ -212,7 +213,7 @@ static void set_cup(selkie_scene *scene, selkie_liquid_def liquids[2], selkie_ob
 static void test_mesh_paths(void **state)
 {
     (void)state;
-    if (!device_is_here())
+    if (!SELKIE_HAVE_ASSIMP || !device_is_here())
         skip();
     selkie_scene scene;
     selkie_liquid_def liquids[2];
@@ -235,7 +236,7 @@ static void test_mesh_paths(void **state)
 static void test_mesh_cup(void **state)
 {
     (void)state;
-    if (!device_is_fast(3))
+    if (!SELKIE_HAVE_ASSIMP || !device_is_fast(3))
         skip();
     selkie_scene scene;
     selkie_liquid_def liquids[2];
