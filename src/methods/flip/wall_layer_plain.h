@@ -15,6 +15,14 @@
 /* Beside an obstacle along which liquid slips, the largest speed of a particle over that of the faces around it. */
 #define SK_WALL_LAYER_MOST 1.2f
 
+/* Is a block near an obstacle, or a wall that holds liquid? Particles that came from other blocks follow in the next
+ * step. */
+SK_KERNEL int is_near_layer(const sk_step *step, int block)
+{
+    const int slot = step->solids.block_slot[block];
+    return slot && !step->solids.plain[slot];
+}
+
 /* Is a place (cells) beside a surface that holds liquid (2), or an obstacle along which it slips (1)? Bodies exchange
  * momentum with the liquid and are left alone. */
 SK_KERNEL int is_held(const sk_step *step, const sk_velocity_blocks *field, const float coordinate[3])
