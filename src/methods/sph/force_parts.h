@@ -8,10 +8,11 @@
  *                    b = c = 0; measure_viscosity in sph.c); implicit (Weiler et al. 2018) if an explicit step would be
  *                    unstable: viscosity_dim.c
  *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989), more at the surface: sk_sph_calmed
- *   filter           l_i = sum_j V_j f_ij (v_j - v_i) W_ij, v_i -= phi sum_j V_j f_ij (l_j - l_i) W_ij:
- * sk_sph_filter_weight becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007) akinci a_i =
- * -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij, K_ij = 2 / (D_i + D_j)  (Akinci et
- * al. 2013)
+ *   filter           l_i = sum_j V_j f_ij (v_j - v_i) W_ij, v_i -= phi sum_j V_j f_ij (l_j - l_i) W_ij; for f_ij see
+ *                    sk_sph_filter_weight
+ *   becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007)
+ *   akinci           a_i = -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij,
+ *                    K_ij = 2 / (D_i + D_j)  (Akinci et al. 2013)
  *
  * V_j is the particle volume over the mean density ratio of the two.
  */
