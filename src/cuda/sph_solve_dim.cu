@@ -54,7 +54,8 @@ static void launch_forces(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     const sk_cuda_sph_constants *constants = &cuda->device->sph_constants, *here = &cuda->sent->sph_constants;
     (void)host;
-    /* The filter goes with XSPH, and is off while the start is relaxed without gravity: launches do not depend on it. */
+    /* The filter goes with XSPH, and is off while the start is relaxed without gravity: launches do not depend on it.
+     */
     if (here->pair_forces && (here->forces.curvature > 0.0f || here->forces.xsph > 0.0f))
         SK_LAUNCH_SIMPLE(cuda, prepare_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data);
     if (here->pair_forces)

@@ -5,13 +5,9 @@
  * with one bit a cell: from all cells with an excess through all open faces, a plane of 64 cells at a time, block by
  * block through a queue. Cells that the flood does not reach are closed. Their components are then flooded one by one.
  * The result does not depend on the order of the blocks.
- *
- * Rigid bodies change the volume of a component that they close in part. With the sums S of W over the components, the
- * null space of A + W R W^T is the constants c of the components with R S^T c = 0. Those alone are taken out.
  */
 #include "linalg/solver.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* The first cell of each row, the first row of a plane (2D: of a word). */
@@ -241,7 +237,7 @@ selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *err
 {
     const sk_level *level = &solver->multigrid.level[0];
     sk_pockets *pockets = &solver->pockets;
-    pockets->component_count = pockets->moved_count = 0;
+    pockets->component_count = 0;
     pockets->piece_count = pockets->cell_count = 0;
     size_t blocks = (size_t)level->block_count + 1;
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &pockets->flood_memory,
@@ -271,109 +267,6 @@ selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *err
     return reserve(solver, (void **)&pockets->mean, &pockets->mean_capacity, (size_t)pockets->component_count,
                    sizeof(double), error);
 }
-
-/* --- Bodies --- */
-
-/* Sums of W over the components for the modes of a mover: [component_count][SK_MODES_RANK]. What is left of opposite
- * terms by rounding is 0. `component_at`: of the cells of level 0, counted from 1. */
-static void sum_flux(const sk_poisson_solver *solver, const uint32_t *component_at, int mover,
-                     double (*sums)[2 * SK_MODES_RANK])
-{
-    const sk_mode_list *flux = &solver->modes.flux;
-    memset(sums, 0, (size_t)solver->pockets.component_count * sizeof *sums);
-    for (size_t e = flux->first[mover]; e < flux->first[mover + 1]; ++e) {
-        const uint32_t component = component_at[flux->at[e]];
-        for (int k = 0; component && k < SK_MODES_RANK; ++k) {
-            sums[component - 1][k] += (double)flux->values[e][k];
-            sums[component - 1][SK_MODES_RANK + k] += fabs((double)flux->values[e][k]);
-        }
-    }
-    for (int c = 0; c < solver->pockets.component_count; ++c)
-        for (int k = 0; k < SK_MODES_RANK; ++k)
-            if (fabs(sums[c][k]) < 1e-4 * sums[c][SK_MODES_RANK + k])
-                sums[c][k] = 0.0;
-}
-
-/* Adds a column to the orthonormal ones unless it depends on them (Gram and Schmidt, twice for the rounding). */
-static void add_moved(sk_pockets *pockets, double *column)
-{
-    const size_t count = (size_t)pockets->component_count;
-    double before = 0.0, after = 0.0;
-    for (size_t c = 0; c < count; ++c)
-        before += column[c] * column[c];
-    for (int pass = 0; pass < 2; ++pass)
-        for (int m = 0; m < pockets->moved_count; ++m) {
-            const double *other = pockets->moved + (size_t)m * count;
-            double along = 0.0;
-            for (size_t c = 0; c < count; ++c)
-                along += column[c] * other[c];
-            for (size_t c = 0; c < count; ++c)
-                column[c] -= along * other[c];
-        }
-    for (size_t c = 0; c < count; ++c)
-        after += column[c] * column[c];
-    if (!(after > 1e-6 * before) || !(after > 0.0))
-        return;
-    double *to = pockets->moved + (size_t)pockets->moved_count++ * count;
-    for (size_t c = 0; c < count; ++c)
-        to[c] = column[c] / sqrt(after);
-}
-
-selkie_code SK_DIM(sk_pockets_meet_bodies)(sk_poisson_solver *solver, selkie_error *error)
-{
-    sk_pockets *pockets = &solver->pockets;
-    const sk_modes *modes = &solver->modes;
-    const size_t count = (size_t)pockets->component_count;
-    uint32_t *component_at = (uint32_t *)(void *)solver->p;
-    pockets->moved_count = 0;
-    if (!count)
-        return SELKIE_OK;
-    memset(component_at, 0,
-           ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS * sizeof *component_at);
-    for (size_t n = 0; n < pockets->piece_count; ++n) {
-        const sk_pocket_piece *piece = &pockets->piece[n];
-        for (int i = 0; i < piece->count; ++i)
-            component_at[(size_t)piece->block * SK_BLOCK_CELLS +
-                         (size_t)(piece->first < 0 ? i : pockets->cell[piece->first + i])] =
-                (uint32_t)piece->component + 1;
-    }
-
-    /* Of each mover the columns S R, as many as there are components at most. */
-    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &pockets->moved_memory,
-                                      (count * count + count + 2 * SK_MODES_RANK * count) * sizeof(double), error));
-    pockets->moved = pockets->moved_memory.data;
-    double *column = pockets->moved + count * count;
-    double(*sums)[2 * SK_MODES_RANK] = (double(*)[2 * SK_MODES_RANK])(void *)(column + count);
-    for (int m = 0; m < modes->body_count && (size_t)pockets->moved_count < count; ++m) {
-        sum_flux(solver, component_at, m, sums);
-        for (int k = 0; k < SK_MODES_RANK && (size_t)pockets->moved_count < count; ++k) {
-            for (size_t c = 0; c < count; ++c) {
-                column[c] = 0.0;
-                for (int i = 0; i < SK_MODES_RANK; ++i)
-                    column[c] += modes->response[m][k][i] * sums[c][i];
-                column[c] /= sqrt((double)pockets->cells_of[c]);
-            }
-            add_moved(pockets, column);
-        }
-    }
-    return SELKIE_OK;
-}
-
-/* Takes from the means what the bodies move, so that it stays in the field. */
-static void keep_moved(const sk_pockets *pockets)
-{
-    const size_t count = (size_t)pockets->component_count;
-    for (int m = 0; m < pockets->moved_count; ++m) {
-        const double *moved = pockets->moved + (size_t)m * count;
-        double along = 0.0;
-        for (size_t c = 0; c < count; ++c)
-            along += moved[c] * pockets->mean[c] * sqrt((double)pockets->cells_of[c]);
-        for (size_t c = 0; c < count; ++c)
-            pockets->mean[c] -= along * moved[c] / sqrt((double)pockets->cells_of[c]);
-    }
-}
-
-/* --- Balance --- */
 
 static double piece_sum(const sk_pockets *pockets, const sk_pocket_piece *piece, const float *block)
 {
@@ -407,7 +300,6 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
             pockets->mean[pockets->piece[n].component] += pockets->sum[n];
         for (int component = 0; component < pockets->component_count; ++component)
             pockets->mean[component] /= (double)pockets->cells_of[component];
-        keep_moved(pockets);
     }
     sk_team_wait(team);
 
@@ -435,6 +327,5 @@ void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory)
     sk_release(memory, pockets->mean);
     sk_release(memory, pockets->cells_of);
     sk_release(memory, pockets->flood_memory.data);
-    sk_release(memory, pockets->moved_memory.data);
     *pockets = (sk_pockets){0};
 }

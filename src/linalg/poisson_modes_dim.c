@@ -25,10 +25,6 @@ enum { RINGS = SELKIE_DIM == 3 ? 4 : 6, MOST_ENTRIES = 60000, WIDE = SK_MODES_WI
 #define MOST_WORK 4e7
 _Static_assert((int)RINGS <= (int)SK_MODES_RINGS, "the rings of a body have no room");
 
-/* Where a body and solids close cells off, A is singular and w is not in its range. There Z is A + this part of its
- * diagonal to the power of -1 times W: about the constants of the pocket. */
-static const float stiffening_in_pockets = 1e-3f;
-
 static size_t row_of(int body)
 {
     return (size_t)body * RANK;
@@ -711,8 +707,6 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
         return SELKIE_OK;
     SK_DIM(sk_modes_link_cells)(solver, &modes->flux, flux_map, threads);
     modes->body_count = given->body_count * modes->parts_of_body;
-    SK_TRY(SK_DIM(sk_pockets_meet_bodies)(solver, error));
-    modes->stiffening = solver->pockets.moved_count ? stiffening_in_pockets : 0.0f;
     SK_TRY(find_space(solver, flux_map, threads, error));
     return fill(solver, threads, error);
 }

@@ -457,7 +457,6 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory)
 /* The vectors of a solve for the modes of one body, by the places of its list. */
 typedef struct local_solve {
     const sk_mode_row *rows;
-    float stiffness; /* 1 + the stiffening */
     float (*x)[WIDE], (*r)[WIDE], (*p)[WIDE], (*q)[WIDE];
 } local_solve;
 
@@ -477,8 +476,7 @@ static sk_mode_vector multiply_direction(const local_solve *s, size_t count)
         const float *around[SK_SIDES];
         for (int side = 0; side < SK_SIDES; ++side)
             around[side] = s->p[row->beside[side]];
-        const sk_mode_vector p = sk_mode_load(s->p[n]),
-                             q = sk_mode_multiply(p, around, row->face, s->stiffness * row->diagonal);
+        const sk_mode_vector p = sk_mode_load(s->p[n]), q = sk_mode_multiply(p, around, row->face, row->diagonal);
         curvature += p * q;
         sk_mode_store(q, s->q[n]);
     }
@@ -499,8 +497,7 @@ static sk_mode_vector advance_solution(const local_solve *s, const sk_mode_vecto
     return sum;
 }
 
-/* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r less the stiffening. `scratch` has 3
- * (entries + 1) vectors. */
+/* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 3 (entries + 1) vectors. */
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE])
 {
     const size_t first = modes->space.first[body], count = modes->space.first[body + 1] - first,
@@ -510,10 +507,7 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
         return;
     float(*image)[WIDE] = modes->image + first;
     sk_mode_vector turn = {0.0f}, rz = {0.0f}; /* rz: r D^-1 r */
-    local_solve s = {.rows = modes->rows[body],
-                     .stiffness = 1.0f + modes->stiffening,
-                     .x = modes->space.values + first,
-                     .r = scratch};
+    local_solve s = {.rows = modes->rows[body], .x = modes->space.values + first, .r = scratch};
     s.p = s.r + count + 1; /* p[-1] = 0: the cells outside the list */
     s.q = s.p + count + 1;
     memset(scratch, 0, 3 * (count + 1) * sizeof *scratch);
@@ -540,6 +534,5 @@ void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES
     }
     for (size_t n = 0; n < count; ++n)
         for (int k = 0; k < WIDE; ++k)
-            image[n][k] =
-                (n < own ? flux[n][k] : 0.0f) - s.r[n][k] - modes->stiffening * s.rows[n].diagonal * s.x[n][k];
+            image[n][k] = (n < own ? flux[n][k] : 0.0f) - s.r[n][k];
 }

@@ -38,10 +38,8 @@ typedef struct sk_pockets {
     double *mean;           /* [component_count] */
     size_t *cells_of;       /* [component_count] */
     const uint8_t *skip;    /* [component_count] components to skip; NULL: none */
-    int moved_count;        /* ways in which bodies change the volumes of components */
-    double *moved;          /* [moved_count][component_count] orthonormal, over the root of the number of cells */
     size_t piece_capacity, cell_capacity, sum_capacity, mean_capacity, cells_of_capacity;
-    sk_scratch flood_memory, moved_memory;
+    sk_scratch flood_memory;
 } sk_pockets;
 
 /* Pointers to a block's coefficients in the caller's fields. */
@@ -128,7 +126,6 @@ typedef struct sk_modes {
     int body_count;                                   /* movers, 0 = none */
     int parts_of_body;                                /* movers of a body */
     int64_t all_unknowns;                             /* of the liquid */
-    float stiffening;                                 /* part of the diagonal that Z sees in addition */
     double (*response)[SK_MODES_RANK][SK_MODES_RANK]; /* [bodies] */
     sk_mode_list flux, space;                         /* W, and the deflated space Z */
     int32_t *meets;                  /* [space.count] first entry of W in the cell; -1 = no body moves it */
@@ -173,9 +170,7 @@ void SK_DIM(sk_look_up_source)(const sk_poisson_solver *solver, const sk_poisson
 
 /* --- pockets_dim.c: components without any excess --- */
 selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *error);
-/* Once W is read: which volumes the bodies change. Uses the direction of the conjugate gradients. */
-selkie_code SK_DIM(sk_pockets_meet_bodies)(sk_poisson_solver *solver, selkie_error *error);
-/* Takes the null space of the system from a field: the mean of each closed component, but for what bodies move. */
+/* Subtracts the mean of each closed component from a field. */
 void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field);
 void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
 

@@ -63,8 +63,10 @@ SK_KERNEL void limit_particle(const sk_step *step, const sk_velocity_blocks *fie
     sk_load_small_piece(field, first, values, &piece);
     float most = 0.0f, speed = 0.0f;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        if (held == 2)
+        if (held == 2) {
             particle->velocity[d] = sk_within_nodes(&piece, d, in_piece, particle->velocity[d]);
+            continue;
+        }
         const float of_nodes = sk_most_of_nodes(&piece, d, in_piece);
         if (of_nodes < 0.0f)
             return;

@@ -56,8 +56,14 @@ typedef struct touch_search {
     const sk_frozen_contact *contact;
     double rotation[9];
     int sides;                   /* bits of the sides of the domain that the body may reach */
-    int near[MOST_NEAR], nearby; /* obstacles that it may reach, and their number */
+    int near[MOST_NEAR], nearby; /* obstacles that it may reach, and their number; more than MOST_NEAR: all */
 } touch_search;
+
+/* Number n of the obstacles that the body may reach. */
+static int number_of(const touch_search *in, int n)
+{
+    return in->nearby <= MOST_NEAR ? in->near[n] : n;
+}
 
 /* Sides of the domain, and obstacles, that the bounds of a body reach in the step. */
 static void find_in_reach(const sk_step *step, touch_search *in)
@@ -80,14 +86,27 @@ static void find_in_reach(const sk_step *step, touch_search *in)
         lows[d] = fmin(low[d], body->low[d]) - reach;
         highs[d] = fmax(high[d], body->high[d]) + reach;
     }
-    for (int o = 0; o < step->solids.obstacle_count && in->nearby < MOST_NEAR; o++) {
+    for (int o = 0; o < step->solids.obstacle_count && in->nearby <= MOST_NEAR; o++) {
         const sk_obstacle *obstacle = &step->solids.obstacles[o];
         int meets = 1;
         for (int d = 0; d < SELKIE_DIM; d++)
             meets &= obstacle->swept_low[d] < highs[d] && obstacle->swept_high[d] > lows[d];
-        if (meets)
-            in->near[in->nearby++] = o;
+        if (meets && in->nearby < MOST_NEAR)
+            in->near[in->nearby] = o;
+        in->nearby += meets;
     }
+    if (in->nearby > MOST_NEAR)
+        in->nearby = step->solids.obstacle_count;
+}
+
+/* Does a particle's path stay farther than `margin` (m) from all places of an obstacle in the step? */
+static int passes(const sk_obstacle *obstacle, const float before[3], const double x[3], double margin)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (fmax((double)before[d], x[d]) + margin < obstacle->swept_low[d] ||
+            fmin((double)before[d], x[d]) - margin > obstacle->swept_high[d])
+            return 1;
+    return 0;
 }
 
 /* The path of a particle in the frame of an obstacle, which moves as well. Returns its length. */
@@ -143,8 +162,10 @@ static int may_touch(const sk_step *step, const touch_search *in, const float be
         return near;
     sk_frozen_predict(in->body, v, r, step->dt, before, SELKIE_DIM, x);
     for (int n = 0; n < in->nearby && !near; n++) {
-        const sk_obstacle *obstacle = &step->solids.obstacles[in->near[n]];
+        const sk_obstacle *obstacle = &step->solids.obstacles[number_of(in, n)];
         double from[3], to[3], normal[3];
+        if (passes(obstacle, before, x, 1.01 * in->contact->reach))
+            continue;
         const double room = fmax(find_path(obstacle, before, x, from, to), in->contact->reach);
         near = sk_shape_distance_within(obstacle->shape, to, 1.01 * room, normal) < 1.01 * room;
     }
@@ -166,9 +187,12 @@ static void contacts_of_point(const sk_step *step, const touch_search *in, const
         normal[side / 2] = 0.0;
     }
     for (int n = 0; n < in->nearby; n++) {
-        const double depth = depth_in_obstacle(&step->solids.obstacles[in->near[n]], before, x, margin, normal);
+        const sk_obstacle *obstacle = &step->solids.obstacles[number_of(in, n)];
+        if (passes(obstacle, before, x, margin))
+            continue;
+        const double depth = depth_in_obstacle(obstacle, before, x, margin, normal);
         if (depth > 0.0)
-            add_contact(list, count, 6 + in->near[n], depth, x, normal);
+            add_contact(list, count, 6 + number_of(in, n), depth, x, normal);
     }
 }
 
