@@ -274,7 +274,7 @@ static void set_obstacles(selkie_scene *scene, selkie_obstacle_def obstacles[2])
     scene->obstacle_count = 2;
 }
 
-/* Without pressure the paths among obstacles have the bits of the plain form. */
+/* Without pressure the paths among obstacles are those of the plain form, to the rounding of shapes. */
 static void test_obstacle_paths(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void test_obstacle_paths(void **state)
         take_steps(plain, 1);
         take_steps(cuda, 1);
         const double apart = difference(plain, cuda);
-        if (apart != 0.0)
+        if (!(apart <= PATHS_APART))
             fail_msg("after step %d: %g m apart", n + 1, apart);
     }
     selkie_world_destroy(plain);
