@@ -265,11 +265,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         const int block = 1 + item / parts;
         uint32_t first, last;
         particles_of_part(grid, block, item % parts, parts, &first, &last);
-        const int near = is_near_layer(step, block);
         for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
             sk_particle particle = load_particle(&step->particles.records[p]);
             double speed2 = 0.0;
-            if (near) {
+            if (step->solids.block_slot[block]) {
                 limit_particle(step, &a->end, a->corner, a->inverse, &particle);
                 store_particle(&step->particles.records[p], particle);
             }

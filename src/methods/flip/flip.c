@@ -132,12 +132,11 @@ static int rubs(const sk_step *step)
     return step->solids.has_friction;
 }
 
-/* Do FLIP's particles meet a surface that holds liquid, or an obstacle? */
+/* Do FLIP's particles meet a surface that holds liquid? */
 static int holds(const sk_step *step)
 {
     const sk_solids *solids = &step->solids;
-    const int unilateral = step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-    int held = !unilateral && solids->obstacle_count > solids->body_count;
+    int held = 0;
     for (int side = 0; side < 2 * step->dimension; side++)
         held |= solids->walls[side] == SELKIE_WALL_NO_SLIP;
     for (int o = 0; o < solids->obstacle_count; o++)

@@ -29,20 +29,4 @@ SK_KERNEL float sk_within_nodes(const sk_velocity_piece *piece, int d, const flo
     return velocity < least ? least : velocity > most ? most : velocity;
 }
 
-/* The largest amount (m/s) of component d among the known nodes around a position; -1 if none is known. */
-SK_KERNEL float sk_most_of_nodes(const sk_velocity_piece *piece, int d, const float position[3])
-{
-    int steps[3];
-    float weight[3], most = -1.0f;
-    const int base = sk_locate(piece, d, position, SELKIE_DIM, steps, weight);
-    for (int corner = 0; corner < 1 << SELKIE_DIM; corner++) {
-        int node = base;
-        for (int e = 0; e < SELKIE_DIM; e++)
-            node += corner >> e & 1 ? steps[e] : 0;
-        const float value = __builtin_fabsf(piece->component[d][node]);
-        most = value > most ? value : most;
-    }
-    return most;
-}
-
 #endif

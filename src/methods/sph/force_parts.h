@@ -53,8 +53,10 @@ static void set_calming(const sk_step *step, double kick, sk_sph_force_constants
     const double viscous = 3.0 * sk_scene_viscosity(step->scene) / (spacing * spacing);
     const double share = kick * fmax(SK_SPH_CALMING / sph->correction_time - viscous, 0.0);
     constants->calming = (float)fmin(share, 0.5 - (double)constants->xsph);
-    /* Akinci's curvature needs the array of the lags for its normals. */
-    const double rate = constants->curvature > 0.0f ? 0.0 : SK_SPH_FILTER / sph->correction_time - viscous;
+    /* Akinci's curvature needs the array of the lags for its normals. Rigid bodies stick with it: one of density 900
+     * two spacings over the floor rose by 8 % of the ideal way, without it by 30 % at least. */
+    const double rate =
+        constants->curvature > 0.0f || step->scene->body_count ? 0.0 : SK_SPH_FILTER / sph->correction_time - viscous;
     constants->filter = (float)fmin(kick * fmax(rate, 0.0), SK_SPH_MOST_FILTER);
     constants->calm_pressure = (float)(1.0 / (SK_SPH_CALM_DEPTH * step->density * pull));
     constants->calm_speed = (float)(1.0 / (SK_SPH_CALM_SPEED * SK_SPH_CALM_SPEED * pull));

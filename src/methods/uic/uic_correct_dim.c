@@ -169,7 +169,7 @@ static selkie_code correct_again(sk_step *step, const uic_correct_form *form, ui
                                  .target = grid->fields[SK_FIELD_PREDICTED],
                                  .tolerance = fmax(step->scene->unilateral.tolerance, roughly),
                                  .least_excess = good_enough,
-                                 .keeps_excess = !step->solids.obstacle_count,
+                                 .keeps_excess = !(step->solids.obstacle_count + step->scene->body_count),
                                  .blocks = blocks,
                                  .partly = partly,
                                  .build = form->build};
@@ -205,7 +205,7 @@ selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *f
     uic_problem problem = {.name = "density",
                            .target = grid->fields[SK_FIELD_DENSITY],
                            .tolerance = def->tolerance,
-                           .keeps_excess = !by_flux && !step->solids.obstacle_count,
+                           .keeps_excess = !by_flux && !(step->solids.obstacle_count + step->scene->body_count),
                            .is_first = 1,
                            .build = form->build};
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density",

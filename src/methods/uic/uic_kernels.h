@@ -197,9 +197,9 @@ SK_KERNEL float sk_uic_widest(const float rooms[2 * SELKIE_DIM])
     return widest;
 }
 
-SK_KERNEL float sk_uic_flow_slack(int has_obstacles)
+SK_KERNEL float sk_uic_flow_slack(int has_solids)
 {
-    return has_obstacles ? UIC_FLOW_SLACK_BESIDE_OBSTACLES : UIC_FLOW_SLACK;
+    return has_solids ? UIC_FLOW_SLACK_BESIDE_OBSTACLES : UIC_FLOW_SLACK;
 }
 
 /* Volume that a full cell gains in the step, above its spare room. `turning` is the sum of the absolute components of

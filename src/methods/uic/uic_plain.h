@@ -251,7 +251,7 @@ SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, cons
             turning += fabsf(slope(grid, cell, d, e) - slope(grid, cell, e, d));
     }
     return sk_uic_flow_excess(gained, sk_uic_widest(rooms) * turning, spare, (float)(step->dt / grid->cell_size),
-                              sk_uic_flow_slack(step->solids.obstacle_count > 0));
+                              sk_uic_flow_slack(step->solids.obstacle_count + step->scene->body_count > 0));
 }
 
 /* The least share of its room that a cell in or around a cell has filled; cells in obstacles count as filled. */

@@ -96,7 +96,7 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
     const float scale = (float)(step->dt / grid->cell_size);
-    const float slack = sk_uic_flow_slack(solids->obstacle_count > 0);
+    const float slack = sk_uic_flow_slack(solids->obstacle_count + step->scene->body_count > 0);
     const int moving = rooms->has_obstacle && solids->moving_count;
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], solid[SELKIE_DIM][SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
