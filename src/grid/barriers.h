@@ -5,8 +5,8 @@
  * nearest place outside. A wall between the stands of two cells closes the face between them. What the stand of a cell
  * does not see counts as solid in its kernel, and the particles there do not count in its density.
  *
- * Edges are no straight lines between samples either: beside the end of a plate a face was open as a whole. Faces at
- * edges and at thin walls count the places that both stands see.
+ * Edges are no straight lines between samples either: by samples alone, a face in the end of a plate is open as a
+ * whole. Faces at edges and at thin walls count the places that both stands see.
  */
 #ifndef SK_GRID_BARRIERS_H
 #define SK_GRID_BARRIERS_H
