@@ -50,7 +50,7 @@ enum {
     SIDE = N + 2,
     TILE = SIDE * SIDE * SIDE,
     LAYER = N * N,
-    LAYERS = 2, /* at a time */
+    LAYERS = 2, /* at a time, of the density alone */
     LAYER_THREADS = LAYER * LAYERS
 };
 
@@ -163,8 +163,9 @@ SK_DEVICE void add_up_cell(const sk_plain_frame *frame, const sk_plain_data *dat
 /* Values of a node in a tile: momentum and mass of the three faces, and the centre. */
 enum { OF_MOMENTUM = 0, OF_MASS = 3, OF_CENTRE = 6, VALUES = 7 };
 
+/* A layer at a time: a thread needs all registers that it can get, and small thread blocks wait less for each other. */
 template <bool APIC>
-static __global__ void __launch_bounds__(LAYER_THREADS, 2)
+static __global__ void __launch_bounds__(LAYER, 4)
     gather(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
     __shared__ float tile[VALUES][TILE];
@@ -172,43 +173,41 @@ static __global__ void __launch_bounds__(LAYER_THREADS, 2)
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
     const sk_plain_data particles = particle_data(step, constants);
-    const int half = (int)threadIdx.x / LAYER;
     for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
-        for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER_THREADS)
+        for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER)
             tile[0][n] = 0.0f;
         __syncthreads();
-        for (int k = 0; k < N; k += LAYERS) {
-            const layer_cell own = cell_of_layer(grid, block, k + half);
+        for (int k = 0; k < N; k++) {
+            const layer_cell own = cell_of_layer(grid, block, k);
             const int has = own.first < own.last;
             cell_sums sums;
             if (!__syncthreads_or(has))
                 continue;
             add_up_cell<APIC>(&frame, &particles, &own, &sums);
-            for (int turn = 0; turn < LAYERS; turn++)
 #pragma unroll
-                for (int round = 0; round < 9; round++) {
-                    const int ox = round % 3 - 1, oy = round / 3 - 1;
+            for (int round = 0; round < 9; round++) {
+                const int ox = round % 3 - 1, oy = round / 3 - 1;
 #pragma unroll
-                    for (int oz = -1; oz <= 1; oz++) {
-                        const int offset[3] = {ox, oy, oz}, n = round + 9 * (oz + 1);
-                        const int node = node_of_tile(&own, ox, oy, oz);
-                        if (!has || turn != half)
+                for (int oz = -1; oz <= 1; oz++) {
+                    const int offset[3] = {ox, oy, oz}, n = round + 9 * (oz + 1);
+                    const int node = node_of_tile(&own, ox, oy, oz);
+                    if (!has)
+                        continue;
+                    tile[OF_CENTRE][node] += sums.centre[n];
+#pragma unroll
+                    for (int d = 0; d < 3; d++) {
+                        if (offset[d] > 0)
                             continue;
-                        tile[OF_CENTRE][node] += sums.centre[n];
-#pragma unroll
-                        for (int d = 0; d < 3; d++) {
-                            if (offset[d] > 0)
-                                continue;
-                            tile[OF_MOMENTUM + d][node] += sums.momentum[d][n];
-                            tile[OF_MASS + d][node] += sums.mass[d][n];
-                        }
+                        tile[OF_MOMENTUM + d][node] += sums.momentum[d][n];
+                        tile[OF_MASS + d][node] += sums.mass[d][n];
                     }
-                    __syncthreads();
                 }
+                __syncthreads();
+            }
         }
         float *to = data->tiles + (size_t)(block - 1) * VALUES * TILE;
         __syncthreads();
-        for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER_THREADS)
+        for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER)
             to[n] = tile[0][n];
         __syncthreads();
     }
@@ -337,9 +336,9 @@ static void launch_gather(sk_cuda *cuda, const sk_step *host)
 #if SELKIE_DIM == 3
     if (!host->relative_density && !host->liquid_mask) {
         if (host->scene->transfer == SELKIE_TRANSFER_APIC)
-            SK_LAUNCH(cuda, gather<true>, SK_CUDA_WIDE, LAYER_THREADS, step, constants, cuda->data);
+            SK_LAUNCH(cuda, gather<true>, SK_CUDA_WIDE, LAYER, step, constants, cuda->data);
         else
-            SK_LAUNCH(cuda, gather<false>, SK_CUDA_WIDE, LAYER_THREADS, step, constants, cuda->data);
+            SK_LAUNCH(cuda, gather<false>, SK_CUDA_WIDE, LAYER, step, constants, cuda->data);
         SK_LAUNCH_SIMPLE(cuda, merge_faces, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
         return;
     }

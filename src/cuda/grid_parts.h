@@ -66,7 +66,7 @@ SK_DEVICE void mark_runs(int marked, unsigned runs[2])
 /* Work over the particles of blocks: a part of a block at a time, so that few blocks keep the device busy too. */
 SK_DEVICE int parts_of_blocks(const sk_grid *grid)
 {
-    return grid->particle_blocks < 1024 ? 4 : 1;
+    return grid->particle_blocks < 1024 ? 2 : 1;
 }
 SK_DEVICE void particles_of_part(const sk_grid *grid, int block, int part, int parts, uint32_t *first, uint32_t *last)
 {

@@ -16,8 +16,8 @@ extern "C" {
 
 enum {
     N = SK_BLOCK_N,
-    NEAR_SIDE = N + 2, /* cells of a tile with a halo of one cell, and of two cells */
-    FAR_SIDE = N + 4,
+    NEAR_SIDE = SK_NEAR_TILE, /* cells of a tile with a halo of one cell, and of two cells */
+    FAR_SIDE = SK_FAR_TILE,
     NEAR = SELKIE_DIM == 3 ? NEAR_SIDE * NEAR_SIDE * NEAR_SIDE : NEAR_SIDE * NEAR_SIDE,
     FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
 };
@@ -181,23 +181,47 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
     return gone;
 }
 
+/* The key of a particle for the next sort, and a mark at its place: mark_place. Most particles stay in their block,
+ * which is marked once. Returns whether this one stays. */
+SK_DEVICE int find_key(const sk_advection *a, sk_cuda_data *data, uint32_t p, const float position[3], int gone,
+                       int own_place)
+{
+    uint32_t key = no_cell;
+    unsigned cell;
+    int block[3], place = -1;
+    if (!gone && sk_place_of_position(position, a->corner, a->inverse, a->velocity.blocks, block, &cell)) {
+        place = block[0] + a->velocity.blocks[0] * (block[1] + a->velocity.blocks[1] * block[2]);
+        key = (uint32_t)place * SK_BLOCK_CELLS + cell;
+        if (place != own_place && !data->marked[place])
+            data->marked[place] = 1;
+    } else if (!gone) {
+        atomicAdd((unsigned long long *)&data->results.lost, 1ull);
+    }
+    data->keys[p] = key;
+    return place == own_place;
+}
+
+/* Particles among obstacles move again after this: their keys are those of the sort. */
 template <int AMONG, int PARTS>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
     __shared__ move_tiles tiles;
     __shared__ sk_advection a; /* too large for registers */
+    __shared__ int own_place;
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
     const sk_transfer_options options = constants->options;
     float *affine = affine_of(step, constants);
-    double kinetic = 0.0, fastest = 0.0, position[3] = {0.0, 0.0, 0.0}, bad = 0.0, left = 0.0;
+    double kinetic = 0.0, position[3] = {0.0, 0.0, 0.0};
+    float fastest2 = 0.0f;
+    int bad = 0, left = 0;
     const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
     if (threadIdx.x == 0) {
         a = constants->advection;
-        a.velocity.tile = tiles.velocity, a.velocity.tile_side = FAR_SIDE;
-        a.end.tile = tiles.end, a.end.tile_side = NEAR_SIDE;
+        a.velocity.tile = tiles.velocity;
+        a.end.tile = tiles.end;
     }
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int block = 1 + item / parts;
@@ -213,14 +237,18 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             a.velocity.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 2;
             a.end.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 1;
         }
+        if (threadIdx.x == 0)
+            own_place = grid->coordinates[block][0] +
+                        grid->blocks[0] * (grid->coordinates[block][1] + grid->blocks[1] * grid->coordinates[block][2]);
         load_tiles<PARTS>(step, &options, block, &tiles);
         __syncthreads();
+        int stay = 0;
         for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
             sk_particle particle = load_particle(&step->particles.records[p]);
             if (PARTS & GIVES) {
                 const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
                                                    affine ? affine + 9 * (size_t)p : nullptr);
-                fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
+                fastest2 = speed2 > fastest2 ? speed2 : fastest2;
                 kinetic += 0.5 * (double)speed2;
                 bad += !(speed2 < 1e30f);
                 if (options.flying)
@@ -231,13 +259,17 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 for (int d = 0; d < SELKIE_DIM; d++)
                     position[d] += gone ? 0.0 : (double)particle.position[d];
                 left += gone;
+                if (AMONG != OBSTACLES)
+                    stay |= find_key(&a, data, p, particle.position, gone, own_place);
             }
             store_particle(&step->particles.records[p], particle);
         }
+        if (stay && !data->marked[own_place])
+            data->marked[own_place] = 1;
     }
 
     /* Sums in a fixed order. */
-    double total[6] = {kinetic, position[0], position[1], position[2], bad, left};
+    double total[6] = {kinetic, position[0], position[1], position[2], (double)bad, (double)left}, fastest = fastest2;
     if (!sum_over_launch(data, total, &fastest))
         return;
     if (threadIdx.x == 0 && PARTS & GIVES) {
@@ -373,6 +405,7 @@ selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_run(step, "move", launch_move, error));
     sk_particles_moved(&step->particles);
     step->cuda->particles_here = 0;
+    step->cuda->has_keys = step->solids.obstacle_count == 0;
     return sk_cuda_finish_step(step, error);
 }
 
@@ -405,6 +438,7 @@ selkie_code SK_DIM(sk_cuda_advect)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_run(step, "advect", launch_advect, error));
     sk_particles_moved(&step->particles);
     step->cuda->particles_here = 0;
+    step->cuda->has_keys = step->solids.obstacle_count == 0;
     return sk_cuda_finish_step(step, error);
 }
 

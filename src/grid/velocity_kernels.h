@@ -17,10 +17,14 @@ typedef struct sk_velocity_blocks {
     const int32_t *slots;      /*      [blocks] slot of each place, x fastest; NULL = search the table */
     int periodic;              /*      bit d: the sides across axis d are joined */
     const float *tile;         /*      [3][side^dimension] a copy of the cells from tile_first on; NULL = none */
-    int tile_first[3], tile_side;
+    int tile_first[3];
 } sk_velocity_blocks;
 
 enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* of a piece of three nodes along each axis */
+
+/* Cells along a side of a tile: a block and one layer around it, or two. A constant, so that a place in a tile is a
+ * base and eight known offsets. */
+typedef enum sk_tile_side { SK_NEAR_TILE = SK_BLOCK_N + 2, SK_FAR_TILE = SK_BLOCK_N + 4 } sk_tile_side;
 
 /* Slot and index of a cell of the grid; slot 0 if it has no block. */
 SK_KERNEL long sk_velocity_node(const sk_velocity_blocks *field, const int cell[3])
@@ -68,36 +72,61 @@ SK_KERNEL float sk_velocity_between(const float q[SK_CORNERS], const float weigh
     return value;
 }
 
-/* Component d of the velocity (m/s) between nodes of the blocks themselves. It is called: its registers would halve the
- * threads of a kernel that fit on a multiprocessor, and a tile suffices at most places. */
+/* Trilinear from the known nodes alone; `fallback` if none is known. It is called: few places need it, and its
+ * registers would halve the threads of a kernel that fit on a multiprocessor. */
+SK_KERNEL_CALLED float sk_velocity_of_known(float q0, float q1, float q2, float q3, float q4, float q5, float q6,
+                                            float q7, float weight_x, float weight_y, float weight_z, float fallback)
+{
+    const float all[8] = {q0, q1, q2, q3, q4, q5, q6, q7}, weight[3] = {weight_x, weight_y, weight_z};
+    float sum = 0.0f, total = 0.0f;
+    for (int corner = 0; corner < SK_CORNERS; corner++) {
+        float w = 1.0f;
+        for (int e = 0; e < SELKIE_DIM; e++)
+            w *= corner >> e & 1 ? weight[e] : 1.0f - weight[e];
+        sum += all[corner] == all[corner] ? w * all[corner] : 0.0f;
+        total += all[corner] == all[corner] ? w : 0.0f;
+    }
+    return total > 1e-6f ? sum / total : fallback;
+}
+
+/* The velocity (m/s) between nodes, of which some may be unknown. */
+SK_KERNEL float sk_velocity_of_nodes(const float q[SK_CORNERS], const float weight[3], float fallback)
+{
+    const float value = sk_velocity_between(q, weight);
+    const int far = SELKIE_DIM == 3 ? 4 : 0;
+    if (value == value)
+        return value;
+    return sk_velocity_of_known(q[0], q[1], q[2], q[3], q[far], q[far + 1], q[far + 2], q[far + 3], weight[0],
+                                weight[1], weight[2], fallback);
+}
+
+/* Component d of the velocity (m/s) between nodes of the blocks themselves. It is called as well: a tile suffices at
+ * most places. */
 SK_KERNEL_CALLED float sk_velocity_in_blocks(const sk_velocity_blocks *field, int d, int lower_x, int lower_y,
                                              int lower_z, float weight_x, float weight_y, float weight_z,
                                              float fallback)
 {
     const float weight[3] = {weight_x, weight_y, weight_z};
-    float q[SK_CORNERS], sum = 0.0f, total = 0.0f;
-    for (int corner = 0; corner < SK_CORNERS; corner++) {
+    const int lower[3] = {lower_x, lower_y, lower_z};
+    long node[SK_CORNERS];
+    float q[SK_CORNERS];
+    int in_one = 1;
+    for (int e = 0; e < SELKIE_DIM; e++)
+        in_one &= (lower[e] & SK_BLOCK_MASK) != SK_BLOCK_MASK;
+    node[0] = sk_velocity_node(field, lower);
+    for (int corner = 1; corner < SK_CORNERS; corner++) {
         const int cell[3] = {lower_x + (corner & 1), lower_y + (corner >> 1 & 1), lower_z + (corner >> 2)};
-        q[corner] = field->component[d][sk_velocity_node(field, cell)];
+        node[corner] = in_one ? node[0] + (corner & 1) + SK_BLOCK_N * ((corner >> 1 & 1) + SK_BLOCK_N * (corner >> 2))
+                              : sk_velocity_node(field, cell);
     }
-    const float value = sk_velocity_between(q, weight);
-    if (value == value)
-        return value;
-
-    /* From known nodes alone. */
-    for (int corner = 0; corner < SK_CORNERS; corner++) {
-        float w = 1.0f;
-        for (int e = 0; e < SELKIE_DIM; e++)
-            w *= corner >> e & 1 ? weight[e] : 1.0f - weight[e];
-        sum += q[corner] == q[corner] ? w * q[corner] : 0.0f;
-        total += q[corner] == q[corner] ? w : 0.0f;
-    }
-    return total > 1e-6f ? sum / total : fallback;
+    for (int corner = 0; corner < SK_CORNERS; corner++)
+        q[corner] = field->component[d][node[corner]];
+    return sk_velocity_of_nodes(q, weight, fallback);
 }
 
 /* Component d of the velocity (m/s) at a place in cells from the cell `first`: the sums of sampler_kernels.h over the
  * nodes that the place lies between. */
-SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, const int first[3],
+SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, sk_tile_side side, int d, const int first[3],
                                       const float position[3], float fallback)
 {
     int lower[3] = {0, 0, 0}, in_tile = field->tile != 0, from = 0, pitch = 1;
@@ -110,24 +139,23 @@ SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, co
     }
     for (int e = 0; e < SELKIE_DIM; e++) {
         const int at = lower[e] - field->tile_first[e];
-        in_tile &= at >= 0 && at + 1 < field->tile_side;
+        in_tile &= at >= 0 && at + 1 < (int)side;
         from += at * pitch;
-        pitch *= field->tile_side;
+        pitch *= (int)side;
     }
     if (in_tile) {
         for (int corner = 0; corner < SK_CORNERS; corner++)
             q[corner] = field->tile[d * pitch + from + (corner & 1) +
-                                    field->tile_side * ((corner >> 1 & 1) + field->tile_side * (corner >> 2))];
-        const float value = sk_velocity_between(q, weight);
-        if (value == value)
-            return value;
+                                    (int)side * ((corner >> 1 & 1) + (int)side * (corner >> 2))];
+        return sk_velocity_of_nodes(q, weight, fallback);
     }
     return sk_velocity_in_blocks(field, d, lower[0], lower[1], lower[2], weight[0], weight[1], weight[2], fallback);
 }
 
-/* Velocity (m/s) at a place in cells from the grid's corner; `fallback` where nothing is known. */
-SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, const float coordinate[3], const float fallback[3],
-                              float velocity[3])
+/* Velocity (m/s) at a place in cells from the grid's corner; `fallback` where nothing is known. `side` is that of the
+ * field's tile, if it has one. */
+SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, sk_tile_side side, const float coordinate[3],
+                              const float fallback[3], float velocity[3])
 {
     int first[3] = {0, 0, 0}, near = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -145,7 +173,7 @@ SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, const float coord
         in_piece[d] = coordinate[d] - (float)first[d];
     }
     for (int d = 0; d < SELKIE_DIM; d++)
-        velocity[d] = sk_velocity_component(field, d, first, in_piece, fallback[d]);
+        velocity[d] = sk_velocity_component(field, side, d, first, in_piece, fallback[d]);
 }
 
 #endif

@@ -53,7 +53,7 @@ static void load_piece(const advect_frame *frame, int block, local_piece *local)
 static __attribute__((noinline)) void velocity_far(const advect_frame *frame, const float coordinate[3],
                                                    const float own[3], float velocity[3])
 {
-    sk_velocity_at(&frame->velocity, coordinate, own, velocity);
+    sk_velocity_at(&frame->velocity, SK_FAR_TILE, coordinate, own, velocity);
 }
 
 /* Velocity at a position (m), in m/s. */
@@ -171,7 +171,7 @@ SK_VECTOR void fill_start(const advect_frame *frame, const local_piece *local, c
                 coordinate[d] = sk_cell_coordinate(x[d][l], frame->corner[d], frame->inverse);
                 mine[d] = own[d][l];
             }
-            sk_velocity_at(&frame->end, coordinate, mine, v);
+            sk_velocity_at(&frame->end, SK_NEAR_TILE, coordinate, mine, v);
             for (int d = 0; d < SELKIE_DIM; d++)
                 velocity[d][l] = v[d];
         }

@@ -29,8 +29,8 @@ typedef struct sk_traveller {
 } sk_traveller;
 
 /* Velocity (m/s) of a field at a position (m), the particle's own where it is unknown. */
-SK_KERNEL void sk_field_velocity(const sk_advection *a, const sk_velocity_blocks *field, const sk_traveller *particle,
-                                 const float x[3], float velocity[3])
+SK_KERNEL void sk_field_velocity(const sk_advection *a, const sk_velocity_blocks *field, sk_tile_side side,
+                                 const sk_traveller *particle, const float x[3], float velocity[3])
 {
     float coordinate[3] = {0.0f, 0.0f, 0.0f};
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -38,14 +38,14 @@ SK_KERNEL void sk_field_velocity(const sk_advection *a, const sk_velocity_blocks
         velocity[d] = particle->own[d];
     }
     if (!particle->flies)
-        sk_velocity_at(field, coordinate, particle->own, velocity);
+        sk_velocity_at(field, side, coordinate, particle->own, velocity);
 }
 
 /* Velocity (m/s) that moves a particle at a position (m). */
 SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *particle, const float x[3],
                                   float velocity[3])
 {
-    sk_field_velocity(a, &a->velocity, particle, x, velocity);
+    sk_field_velocity(a, &a->velocity, SK_FAR_TILE, particle, x, velocity);
 }
 
 /* Number of cells that the fastest component crosses in a time h (s). */
@@ -117,7 +117,7 @@ SK_KERNEL int sk_travel(const sk_advection *a, sk_traveller *particle, sk_path_s
     int gone = 0, touched = 0;
     for (int d = 0; d < 3; d++)
         start[d] = particle->x[d];
-    sk_field_velocity(a, &a->end, particle, start, drift);
+    sk_field_velocity(a, &a->end, SK_NEAR_TILE, particle, start, drift);
 
     /* The path along the field. A reflected step begins with the velocity at its end. */
     /* More sub-steps mean a step far beyond any sensible length. */
