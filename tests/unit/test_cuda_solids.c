@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
+#include "scratch_folder.h"
 #include "selkie_config.h"
 
 #define CELL (1.0 / 24)
@@ -218,8 +218,7 @@ static void test_mesh_paths(void **state)
     selkie_scene scene;
     selkie_liquid_def liquids[2];
     selkie_obstacle_def cup;
-    char path[64];
-    snprintf(path, sizeof path, "cuda_paths_%d.obj", (int)getpid());
+    const char *path = in_root("paths.obj");
     set_cup(&scene, liquids, &cup, path);
     scene.volume = SELKIE_VOLUME_NONE;
     scene.pressure.start = 10.0;
@@ -229,7 +228,6 @@ static void test_mesh_paths(void **state)
     cup.angular_velocity[2] = 0.5;
     cup.velocity[0] = -0.4;
     compare_paths(&scene, 4, 0.0);
-    remove(path);
 }
 
 /* A cup holds the liquid: not one particle passes through its walls. */
@@ -241,8 +239,7 @@ static void test_mesh_cup(void **state)
     selkie_scene scene;
     selkie_liquid_def liquids[2];
     selkie_obstacle_def cup;
-    char path[64];
-    snprintf(path, sizeof path, "cuda_cup_%d.obj", (int)getpid());
+    const char *path = in_root("cup.obj");
     set_cup(&scene, liquids, &cup, path);
     selkie_world *world = make_world(&scene, SELKIE_BACKEND_CUDA);
     const int64_t before = world->step.particles.count;
@@ -256,7 +253,6 @@ static void test_mesh_cup(void **state)
     }
     assert_int_equal(through, 0);
     selkie_world_destroy(world);
-    remove(path);
 }
 
 /* A table of heights from 0.02 to 0.3 m, 9 by 7 points over a floor of 1.2 by 0.9 m. */
@@ -281,8 +277,7 @@ static void ground(int dimension, selkie_shape_kind kind)
     selkie_liquid_def liquids[2];
     selkie_obstacle_def obstacle;
     selkie_shape members[2];
-    char path[64];
-    snprintf(path, sizeof path, "cuda_ground_%d.asc", (int)getpid());
+    const char *path = in_root("ground.asc");
     write_ground(path);
     set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
     scene.pressure.start = 10.0;
@@ -311,7 +306,6 @@ static void ground(int dimension, selkie_shape_kind kind)
     scene.obstacles = &obstacle;
     scene.obstacle_count = 1;
     compare_paths(&scene, dimension == 2 ? 12 : 6, kind == SELKIE_SHAPE_WAVE ? 12e-7 : PATHS_APART);
-    remove(path);
 }
 
 static void test_ground_2d(void **state)
@@ -348,5 +342,5 @@ int main(void)
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }
