@@ -116,6 +116,7 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     if (step->dimension == 3 && step->scene->discretization != SELKIE_DISCRETIZATION_SPH)
         SK_TRY(sk_cuda_take(cuda, &cuda->shadow.tiles, capacity * SK_CUDA_TILE * sizeof(float), 0, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.cell_counts, cells * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.wins, (capacity + 1) * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
     return sk_cuda_take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
@@ -172,19 +173,19 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     const size_t capacity = (size_t)cuda->shadow.capacity, bytes = capacity * (size_t)grid->block_cells * sizeof(float);
     SK_TRY(sk_cuda_take(cuda, &solver->high, bytes, 1, error));
     SK_TRY(sk_cuda_take(cuda, &solver->low, bytes, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &solver->p[0], bytes, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &solver->p[1], bytes, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &solver->q, bytes, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &solver->partial[0], capacity * sizeof(double), 1, error));
-    SK_TRY(sk_cuda_take(cuda, &solver->partial[1], capacity * sizeof(double), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->p, bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->product, bytes, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &solver->image, bytes, 1, error));
+    for (int n = 0; n < 3; n++)
+        SK_TRY(sk_cuda_take(cuda, &solver->partial[n], capacity * sizeof(double), 1, error));
     SK_TRY(sk_cuda_take(cuda, &solver->active, capacity * sizeof(int32_t), 1, error));
 
     /* The extrapolation follows the solves and uses their vectors. */
     float *const spare[SK_CUDA_SCRATCH] = {solver->high,
                                            solver->low,
-                                           solver->p[0],
-                                           solver->p[1],
-                                           solver->q,
+                                           solver->p,
+                                           solver->product,
+                                           solver->image,
                                            solver->level[0].b,
                                            solver->level[0].excess,
                                            solver->level[0].inverse,

@@ -76,21 +76,24 @@ typedef struct alignas(16) sk_cuda_solve_state {
     int bottom; /* the level that is solved exactly */
 } sk_cuda_solve_state;
 typedef struct alignas(16) sk_cuda_solve_turn {
-    double beta;   /* share of the last direction in the next one */
-    double mean_z; /* of a cycle's result in a closed component, else 0 */
+    float beta;   /* share of the last direction in the next one */
+    float alpha;  /* length of the step along it */
+    float mean_z; /* of a cycle's result in a closed component, else 0 */
+    int skip;     /* no step follows */
 } sk_cuda_solve_turn;
-typedef struct alignas(16) sk_cuda_solve_length {
-    double alpha;
-    int skip; /* no step follows */
-    int flip; /* the copy of p that is valid */
-} sk_cuda_solve_length;
+/* What the next choice of a direction asks for. */
+typedef struct alignas(16) sk_cuda_solve_memory {
+    double rz;        /* of the last direction; 0 = the next one starts afresh */
+    double curvature; /* p A p of the last direction */
+} sk_cuda_solve_memory;
 
 typedef struct sk_cuda_solver {
     int level_count; /* with memory */
     sk_cuda_level level[SK_CUDA_LEVELS];
-    float *high, *low, *p[2], *q; /* as in linalg/solver.h; q = A p */
-    double *partial[2];           /* [capacity] sums of the blocks of the grid; 0 without unknowns */
-    int32_t *active;              /* [capacity] unknowns of each block of the grid */
+    float *high, *low;          /* as in linalg/solver.h */
+    float *p, *product, *image; /* the direction, A p, and A z of a cycle's result z */
+    double *partial[3];         /* [capacity] sums of the blocks of the grid; 0 without unknowns */
+    int32_t *active;            /* [capacity] unknowns of each block of the grid */
 
     /* of this solve, set before it */
     double tolerance;
@@ -108,12 +111,12 @@ typedef struct sk_cuda_solver {
     int surface_cells; /* unknowns with an excess; without any the liquid is one closed component */
     float scale;
     double mean; /* of the right side in a closed component, else 0 */
-    double norm_b, rz, rz_before, residual, computed, drifted;
+    double norm_b, residual, computed, drifted;
     int iteration, careful, converged, broken;
     unsigned ticket;
     sk_cuda_solve_state state;
     sk_cuda_solve_turn turn;
-    sk_cuda_solve_length length;
+    sk_cuda_solve_memory memory;
 } sk_cuda_solver;
 
 /* A solve under bounds. The unknowns of coarse levels are in `x`, their right sides in `b` of the levels of the solver
@@ -227,6 +230,7 @@ typedef struct sk_cuda_data {
     uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach */
     uint32_t *wins;                  /* [capacity] those of them whose slot it names */
     int32_t *slots_won;              /* [capacity] first slot of these */
+    uint32_t *cell_counts;           /* [capacity][cells] particles; 0 between sorts */
     uint32_t *block_first;           /* [capacity + 1] */
     int32_t *solid_slots;            /* [places] slot in the fields of the solids, 0 = open */
     uint8_t *kinds;                  /* [capacity][cells] */

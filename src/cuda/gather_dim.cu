@@ -327,6 +327,13 @@ static __global__ void __launch_bounds__(CELLS)
             value[0] * constants->options.density_per_particle;
     }
 }
+
+/* A thread block for each block with particles: they differ in their numbers of particles. */
+static int wide_gather(const sk_cuda *cuda)
+{
+    const int most = 16 * SK_CUDA_WIDE;
+    return cuda->expected_blocks < most ? cuda->expected_blocks : most;
+}
 #endif
 
 static void launch_gather(sk_cuda *cuda, const sk_step *host)
@@ -336,9 +343,9 @@ static void launch_gather(sk_cuda *cuda, const sk_step *host)
 #if SELKIE_DIM == 3
     if (!host->relative_density && !host->liquid_mask) {
         if (host->scene->transfer == SELKIE_TRANSFER_APIC)
-            SK_LAUNCH(cuda, gather<true>, SK_CUDA_WIDE, LAYER, step, constants, cuda->data);
+            SK_LAUNCH(cuda, gather<true>, wide_gather(cuda), LAYER, step, constants, cuda->data);
         else
-            SK_LAUNCH(cuda, gather<false>, SK_CUDA_WIDE, LAYER, step, constants, cuda->data);
+            SK_LAUNCH(cuda, gather<false>, wide_gather(cuda), LAYER, step, constants, cuda->data);
         SK_LAUNCH_SIMPLE(cuda, merge_faces, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
         return;
     }
@@ -359,7 +366,7 @@ static void launch_weigh(sk_cuda *cuda, const sk_step *host)
     const sk_cuda_constants *constants = &cuda->device->constants;
 #if SELKIE_DIM == 3
     if (!host->relative_density && !host->liquid_mask) {
-        SK_LAUNCH(cuda, weigh, SK_CUDA_WIDE, LAYER_THREADS, step, constants, cuda->data);
+        SK_LAUNCH(cuda, weigh, wide_gather(cuda), LAYER_THREADS, step, constants, cuda->data);
         SK_LAUNCH_SIMPLE(cuda, merge_centres, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
         return;
     }

@@ -206,9 +206,9 @@ static __global__ void __launch_bounds__(PAIRS) judge_start(sk_cuda_solver *solv
 static __global__ void gather_cycle(const sk_cuda_solver *solver, const sk_cuda_modes *modes)
 {
     SK_CUDA_WAIT();
-    if (solver->state.done || solver->length.skip)
+    if (solver->state.done)
         return;
-    const float *r = solver->level[0].b, *z = solver->level[0].x, mean = (float)solver->turn.mean_z;
+    const float *r = solver->level[0].b, *z = solver->level[0].x, mean = solver->turn.mean_z;
     const sk_cuda_mode_list *space = &modes->space, *flux = &modes->flux;
     for (int m = (int)blockIdx.x; m < modes->mover_count; m += (int)gridDim.x) {
         mode_sums own = {{0.0, 0.0, 0.0}}, image = own, sums = own;
@@ -227,11 +227,11 @@ static __global__ void gather_cycle(const sk_cuda_solver *solver, const sk_cuda_
     }
 }
 
-/* The modes of Z that are added to z, and r z with them. One thread block. */
-static __global__ void __launch_bounds__(PAIRS) solve_cycle(sk_cuda_solver *solver, const sk_cuda_modes *modes)
+/* The modes of Z that are added to z. One thread block. */
+static __global__ void __launch_bounds__(PAIRS) solve_cycle(const sk_cuda_solver *solver, const sk_cuda_modes *modes)
 {
     SK_CUDA_WAIT();
-    if (solver->state.done || solver->length.skip)
+    if (solver->state.done)
         return;
     const int rows = modes->mover_count * RANK;
     multiply_rows(modes->coupling, modes->moved, rows, modes->right, 0);
@@ -240,35 +240,29 @@ static __global__ void __launch_bounds__(PAIRS) solve_cycle(sk_cuda_solver *solv
     __syncthreads();
     multiply_rows(modes->inverse, modes->wanted, rows, modes->right, 0);
     round_rows(modes, modes->right);
-    double change = 0.0;
-    for (int i = (int)threadIdx.x; i < rows; i += (int)blockDim.x)
-        change += modes->start[i] * modes->right[i];
-    change = sk_cuda_sum(change);
-    if (threadIdx.x == 0)
-        choose_direction(solver, solver->rz + change);
 }
 
 static __global__ void spread_cycle(const sk_cuda_solver *solver, const sk_cuda_modes *modes)
 {
     SK_CUDA_WAIT();
-    if (!solver->state.done && !solver->length.skip)
+    if (!solver->state.done)
         spread_list(&modes->space, modes->space.value, modes->of_space, 1.0f, solver->level[0].x);
 }
 
 /* --- After a product --- */
 
-/* The motion of the movers under p, and the length of the step. */
+/* The motion of the movers under z, and the step. */
 static __global__ void __launch_bounds__(PAIRS) gather_product(sk_cuda_solver *solver, sk_cuda_modes *modes)
 {
     SK_CUDA_WAIT();
-    if (solver->state.done || solver->length.skip)
+    if (solver->state.done)
         return;
-    const float *p = solver->length.flip ? solver->p[0] : solver->p[1];
+    const float *z = solver->level[0].x, mean = solver->turn.mean_z;
     const sk_cuda_mode_list *flux = &modes->flux;
     for (int m = (int)blockIdx.x; m < modes->mover_count; m += (int)gridDim.x) {
         mode_sums sums = {{0.0, 0.0, 0.0}};
         for (uint32_t e = flux->first[m] + threadIdx.x; e < flux->first[m + 1]; e += blockDim.x)
-            add_entry(&sums, p[flux->at[e]], flux->value[e]);
+            add_entry(&sums, z[flux->at[e]] - mean, flux->value[e]);
         store_sums(sums, m, modes->sums);
         if (threadIdx.x == 0)
             respond(modes, m, modes->sums + RANK * m);
@@ -279,27 +273,24 @@ static __global__ void __launch_bounds__(PAIRS) gather_product(sk_cuda_solver *s
     for (int i = (int)threadIdx.x; i < modes->mover_count * RANK; i += (int)blockDim.x)
         energy += modes->sums[i] * modes->moved[i];
     energy = sk_cuda_sum(energy);
-    const double curvature = add_up(solver->partial[0], solver->block_count) + energy;
-    if (threadIdx.x == 0) {
-        if (curvature > 0.0)
-            solver->length.alpha = solver->rz / curvature;
-        else
-            solver->length.skip = solver->state.check = solver->broken = 1;
-    }
+    double sums[2];
+    add_up_two(solver->partial, solver->block_count, 0, sums);
+    if (threadIdx.x == 0)
+        choose_step(solver, solver->memory, sums[1], sums[0] + energy, (double)mean);
 }
 
 static __global__ void spread_product(const sk_cuda_solver *solver, const sk_cuda_modes *modes)
 {
     SK_CUDA_WAIT();
-    if (!solver->state.done && !solver->length.skip)
-        spread_list(&modes->flux, modes->flux.value, modes->of_flux, 1.0f, solver->q);
+    if (!solver->state.done && !solver->turn.skip)
+        spread_list(&modes->flux, modes->flux.value, modes->of_flux, 1.0f, solver->image);
 }
 
 static __global__ void balance_product(const sk_cuda_solver *solver, const sk_cuda_modes *modes)
 {
     SK_CUDA_WAIT();
-    if (!solver->state.done && !solver->length.skip)
-        subtract_mean(solver, mean_of_flux(solver, modes), solver->q);
+    if (!solver->state.done && !solver->turn.skip)
+        subtract_mean(solver, mean_of_flux(solver, modes), solver->image);
 }
 
 /* --- A fresh residual --- */

@@ -11,7 +11,7 @@ enum {
     RESTRICT = 4,
     PROLONG = 8,
     PROLONG_HALO = 16,
-    TAKE_DOT = 32,
+    TAKE_MEAN = 32,
     ARRIVE = 64,
     WITH_EXCESS = 128
 };
@@ -266,11 +266,10 @@ SK_DEVICE void order_rows(row r[2], int first)
 }
 
 /* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. WRAPS: blocks may touch
- * themselves across a periodic axis. Returns the sum of b x over
- * the thread's cells. Block 0 does nothing but take part in the barriers. */
+ * themselves across a periodic axis. Block 0 does nothing but take part in the barriers. */
 template <bool WRAPS>
-SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
-                              pair *own, shared_block *s)
+SK_DEVICE void smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
+                            pair *own, shared_block *s)
 {
     const int begin = (own->j + own->k + flags) & SWEEP_BACKWARD; /* which of the two cells the first half visits */
     order_rows(own->r, begin);
@@ -289,8 +288,6 @@ SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *c
         wrap_halo(block, own, s->x);
     if (flags & RESTRICT)
         restrict_block(coarse, block, t, begin, own, s->x, s->left);
-    return (double)own->r[0].b * (double)s->x[own->tile + begin] +
-           (double)own->r[1].b * (double)s->x[own->tile + (begin ^ 1)];
 }
 
 #endif

@@ -22,50 +22,58 @@ extern "C" {
 
 /* --- Decisions of the iteration --- */
 
-/* After the cycle: rz, and the direction. */
-SK_DEVICE void decide_direction(sk_cuda_solver *solver)
+/* After a cycle of a solve with bodies: the mean of its result, in a closed component. */
+SK_DEVICE void decide_mean(sk_cuda_solver *solver)
 {
-    const double rz = add_up(solver->partial[0], solver->block_count);
-    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
-    if (threadIdx.x != 0)
-        return;
-    solver->turn.mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
-    choose_direction(solver, rz);
+    const double sum = add_up(solver->partial[2], solver->block_count);
+    if (threadIdx.x == 0)
+        solver->turn.mean_z = solver->unknowns[0] ? (float)(sum / (double)solver->unknowns[0]) : 0.0f;
 }
 
-SK_DEVICE void decide_length(sk_cuda_solver *solver)
+/* What decides whether an iteration was the last one. */
+typedef struct end_rules {
+    double tolerance, unit; /* of the residual */
+    double computed, drifted;
+    int norm, count, iteration, max_iterations;
+} end_rules;
+
+/* The rules that stay the same during a solve. Loads follow each other where a thread block decides for all, so they
+ * come early. */
+SK_DEVICE end_rules fixed_rules(const sk_cuda_solver *solver)
 {
-    const double curvature = add_up(solver->partial[0], solver->block_count);
-    if (threadIdx.x != 0)
-        return;
-    if (curvature > 0.0)
-        solver->length.alpha = solver->rz / curvature;
-    else
-        solver->length.skip = solver->state.check = solver->broken = 1;
+    const int norm = solver->norm;
+    return {solver->tolerance,
+            norm == SELKIE_NORM_MAX ? (double)solver->scale : solver->norm_b,
+            0.0,
+            0.0,
+            norm,
+            solver->block_count,
+            0,
+            solver->max_iterations};
 }
 
 /* After a step: the rules of `iterate` in linalg/poisson_dim.c. */
-SK_DEVICE void decide_end(sk_cuda_solver *solver)
+SK_DEVICE void decide_end(sk_cuda_solver *solver, const end_rules *rules)
 {
-    const int count = solver->block_count;
-    const double low_norm = sqrt(add_up(solver->partial[0], count));
-    const double residual = residual_of(solver, solver->partial[1], count);
+    const int largest = rules->norm == SELKIE_NORM_MAX;
+    double sums[2];
+    add_up_two(solver->partial, rules->count, largest, sums);
     if (threadIdx.x != 0)
         return;
+    const double residual = (largest ? sums[1] : sqrt(sums[1])) / rules->unit;
     const double unit = 4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM);
-    const double drift = unit * low_norm / (solver->norm == SELKIE_NORM_MAX ? (double)solver->scale : solver->norm_b);
-    solver->drifted += drift;
+    const double drift = unit * sqrt(sums[0]) / rules->unit, drifted = rules->drifted + drift;
+    const int iteration = rules->iteration + 1;
+    solver->drifted = drifted;
     solver->residual = residual;
-    solver->rz_before = solver->rz;
-    solver->iteration++;
-    solver->length.flip ^= 1;
-    if (residual + solver->drifted <= solver->tolerance) {
+    solver->iteration = iteration;
+    if (residual + drifted <= rules->tolerance) {
         solver->converged = solver->state.done = 1;
         return;
     }
-    const int stale = residual < 0.01 * solver->computed && drift > 0.1 * solver->tolerance;
+    const int stale = residual < 0.01 * rules->computed && drift > 0.1 * rules->tolerance;
     solver->state.check =
-        residual <= solver->tolerance || stale || solver->iteration >= solver->max_iterations || !(residual < INFINITY);
+        residual <= rules->tolerance || stale || iteration >= rules->max_iterations || !(residual < INFINITY);
 }
 
 /* How an iteration is launched: bits of the levels whose second visit it has, of the second visits that a launch is
@@ -129,28 +137,22 @@ SK_DEVICE void solve_bottom(sk_cuda_solver *solver)
 static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int depth)
 {
     solve_bottom(solver);
-    if (depth > 0 || solver->bounded)
+    if (depth > 0 || solver->bounded || solver->surface_cells)
         return;
-    /* No smoother takes the product. */
+    /* No smoother takes the sum. */
     const sk_cuda_level *level = &solver->level[0];
     for (int n = 0; n < blocks_of(solver, 0); n++) {
         const int block = block_of_level(solver, 0, n);
-        double dot = 0.0, sum = 0.0;
-        for (int c = (int)threadIdx.x; c < CELLS; c += (int)blockDim.x) {
-            const size_t at = (size_t)block * CELLS + c;
-            dot += (double)level->b[at] * (double)level->x[at];
-            sum += (double)level->x[at];
-        }
-        dot = sk_cuda_sum(dot);
+        double sum = 0.0;
+        for (int c = (int)threadIdx.x; c < CELLS; c += (int)blockDim.x)
+            sum += (double)level->x[(size_t)block * CELLS + c];
         sum = sk_cuda_sum(sum);
-        if (threadIdx.x == 0) {
-            solver->partial[0][block] = dot;
-            solver->partial[1][block] = sum;
-        }
+        if (threadIdx.x == 0)
+            solver->partial[2][block] = sum;
     }
     __threadfence_block();
     __syncthreads();
-    decide_direction(solver);
+    decide_mean(solver);
 }
 
 /* Smooths the blocks of a colour of a level. The first launch of a visit has the flag ARRIVE. The levels are arguments,
@@ -186,16 +188,11 @@ static __global__ void __launch_bounds__(PAIRS)
         return;
     }
     while (n < count) {
-        double dot = smooth_block<WRAPS>(level, coarse, block, flags, t, &own, &s);
-        if (flags & TAKE_DOT) {
-            dot = sk_cuda_sum(dot);
+        smooth_block<WRAPS>(level, coarse, block, flags, t, &own, &s);
+        if (flags & TAKE_MEAN && !solver->surface_cells) {
+            const double sum = sk_cuda_sum((double)s.x[own.tile] + (double)s.x[own.tile + 1]);
             if (t == 0)
-                solver->partial[0][block] = dot;
-            if (!solver->surface_cells) {
-                const double sum = sk_cuda_sum((double)s.x[own.tile] + (double)s.x[own.tile + 1]);
-                if (t == 0)
-                    solver->partial[1][block] = sum;
-            }
+                solver->partial[2][block] = sum;
         }
         __syncthreads();
         n += (int)gridDim.x;
@@ -207,8 +204,8 @@ static __global__ void __launch_bounds__(PAIRS)
         load_tile(level, coarse, block, colour, flags, &own, s.x);
     }
     /* The blocks of the first colour come last. */
-    if (flags & TAKE_DOT && colour == 0 && is_last_busy(solver, count))
-        decide_direction(solver);
+    if (flags & TAKE_MEAN && colour == 0 && !solver->surface_cells && is_last_busy(solver, count))
+        decide_mean(solver);
 }
 
 /* Restricts the residual of the blocks of the first colour. */
@@ -283,8 +280,9 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 
 /* --- Kernels of the conjugate gradients --- */
 
-/* p = z + beta p into the other copy of p, q = A p, and the sums of p q. */
-static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver, int how)
+/* A z of a cycle's result z, and from the sums of r z and z A z the next step. With bodies, more is added to both
+ * before the step is chosen. */
+static __global__ void __launch_bounds__(PAIRS) apply_to_cycle(sk_cuda_solver *solver, int with_bodies, int how)
 {
     __shared__ float x[TILE_CELLS];
     SK_CUDA_LET_NEXT_START();
@@ -299,33 +297,33 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         block = block_of_level(solver, 0, n);
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
-    float *const p[2] = {solver->p[0], solver->p[1]}, *const q = solver->q;
-    const float *const result = level->x; /* of the cycle */
+    double *const partial[3] = {solver->partial[0], solver->partial[1], solver->partial[2]};
+    float *const image = solver->image;
+    const int closed = !with_bodies && !solver->surface_cells, count = solver->block_count;
     SK_CUDA_WAIT();
     const sk_cuda_solve_state state = load_record(&solver->state);
-    const sk_cuda_solve_length length = load_record(&solver->length);
-    const sk_cuda_solve_turn turn = load_record(&solver->turn);
-    if (is_over(state, how) || length.skip)
-        return;
-    const float *before = length.flip ? p[1] : p[0];
-    float *after = length.flip ? p[0] : p[1];
-    const float beta = (float)turn.beta, mean = (float)turn.mean_z;
+    const sk_cuda_solve_memory last = load_record(&solver->memory);
     while (n < blocks) {
-        const size_t base = (size_t)block * CELLS + own.at;
-        const float2 z = load_two(result + base), old = load_two(before + base);
-        x[own.tile] = sk_add_scaled(z.x - (own.r[0].inverse > 0.0f ? mean : 0.0f), beta, old.x);
-        x[own.tile + 1] = sk_add_scaled(z.y - (own.r[1].inverse > 0.0f ? mean : 0.0f), beta, old.y);
-        store_two(after + base, x[own.tile], x[own.tile + 1]);
-        for (int e = 0; e < EDGES; e++)
-            if (own.edge_tile[e] >= 0) /* cells that are no unknowns have no coefficient */
-                x[own.edge_tile[e]] = sk_add_scaled(result[own.edge[e]] - mean, beta, before[own.edge[e]]);
+        load_right_side(level, block, &own);
+        load_tile(level, nullptr, block, 0, 0, &own, x);
+        if (is_over(state, how))
+            return;
         __syncthreads();
-        const float first = apply(x, &own.r[0], own.tile), second = apply(x, &own.r[1], own.tile + 1);
-        store_two(q + base, first, second);
-        double dot = (double)x[own.tile] * (double)first + (double)x[own.tile + 1] * (double)second;
-        dot = sk_cuda_sum(dot);
-        if (threadIdx.x == 0)
-            solver->partial[0][block] = dot;
+        const float z[2] = {x[own.tile], x[own.tile + 1]};
+        const float product[2] = {apply(x, &own.r[0], own.tile), apply(x, &own.r[1], own.tile + 1)};
+        store_two(image + (size_t)block * CELLS + own.at, product[0], product[1]);
+        double sums[2] = {(double)z[0] * (double)product[0] + (double)z[1] * (double)product[1],
+                          (double)z[0] * (double)own.r[0].b + (double)z[1] * (double)own.r[1].b};
+        sum_two(sums, 0);
+        if (threadIdx.x == 0) {
+            partial[0][block] = sums[0];
+            partial[1][block] = sums[1];
+        }
+        if (closed) {
+            const double sum = sk_cuda_sum((double)z[0] + (double)z[1]);
+            if (threadIdx.x == 0)
+                partial[2][block] = sum;
+        }
         __syncthreads();
         n += (int)gridDim.x;
         if (n >= blocks)
@@ -333,10 +331,17 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         block = block_of_level(solver, 0, n);
         load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
-    if (is_last_busy(solver, blocks))
-        decide_length(solver);
+    if (with_bodies || is_over(state, how) || !is_last_busy(solver, blocks))
+        return;
+    double sums[2], mean = 0.0;
+    add_up_two(partial, count, 0, sums);
+    if (closed)
+        mean = solver->unknowns[0] ? add_up(partial[2], count) / (double)solver->unknowns[0] : 0.0;
+    if (threadIdx.x == 0)
+        choose_step(solver, last, sums[1], sums[0], mean);
 }
 
+/* p = z + beta p, A p likewise, and a step along p. */
 static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, sk_cuda_condition handle, int how)
 {
     SK_CUDA_LET_NEXT_START();
@@ -344,35 +349,63 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     if (is_idle(blocks))
         return;
     const sk_cuda_level *level = &solver->level[0];
-    const float *const both[2] = {solver->p[0], solver->p[1]}, *const applied = solver->q;
-    float *const found = solver->low, *const right = level->b;
-    const int norm = solver->norm, mine = block_of_level(solver, 0, (int)blockIdx.x < blocks ? (int)blockIdx.x : 0);
+    const float *const result = level->x, *const image = solver->image, *const inverse = level->inverse;
+    float *const p = solver->p, *const product = solver->product, *const found = solver->low, *const right = level->b;
+    double *const partial[2] = {solver->partial[0], solver->partial[1]};
+    end_rules rules = fixed_rules(solver);
+    const int mine = block_of_level(solver, 0, (int)blockIdx.x < blocks ? (int)blockIdx.x : 0);
     SK_CUDA_WAIT();
     const sk_cuda_solve_state state = load_record(&solver->state);
-    const sk_cuda_solve_length length = load_record(&solver->length);
-    if (is_over(state, how) || length.skip) {
+    const sk_cuda_solve_turn turn = load_record(&solver->turn);
+    rules.computed = solver->computed;
+    rules.drifted = solver->drifted;
+    rules.iteration = solver->iteration;
+    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
+        const int block = n == (int)blockIdx.x ? mine : block_of_level(solver, 0, n);
+        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
+        float2 z, az, old, old_product, x, b;
+        SK_CUDA_LOAD_TWO(z, result + at);
+        SK_CUDA_LOAD_TWO(az, image + at);
+        SK_CUDA_LOAD_TWO(old, p + at);
+        SK_CUDA_LOAD_TWO(old_product, product + at);
+        SK_CUDA_LOAD_TWO(x, found + at);
+        SK_CUDA_LOAD_TWO(b, right + at);
+        if (is_over(state, how) || turn.skip)
+            break;
+        if (turn.mean_z != 0.0f) {
+            z.x -= inverse[at] > 0.0f ? turn.mean_z : 0.0f;
+            z.y -= inverse[at + 1] > 0.0f ? turn.mean_z : 0.0f;
+        }
+        /* The first direction does not ask for what an earlier solve has left. */
+        const int first = turn.beta == 0.0f;
+        const float along[2] = {first ? z.x : sk_add_scaled(z.x, turn.beta, old.x),
+                                first ? z.y : sk_add_scaled(z.y, turn.beta, old.y)};
+        const float q[2] = {first ? az.x : sk_add_scaled(az.x, turn.beta, old_product.x),
+                            first ? az.y : sk_add_scaled(az.y, turn.beta, old_product.y)};
+        const float low[2] = {sk_add_scaled(x.x, turn.alpha, along[0]), sk_add_scaled(x.y, turn.alpha, along[1])};
+        const float r[2] = {sk_add_scaled(b.x, -turn.alpha, q[0]), sk_add_scaled(b.y, -turn.alpha, q[1])};
+        store_two(p + at, along[0], along[1]);
+        store_two(product + at, q[0], q[1]);
+        store_two(found + at, low[0], low[1]);
+        store_two(right + at, r[0], r[1]);
+        const int largest = rules.norm == SELKIE_NORM_MAX;
+        const double left[2] = {fabs((double)r[0]), fabs((double)r[1])};
+        double sums[2] = {(double)low[0] * (double)low[0] + (double)low[1] * (double)low[1],
+                          largest ? sk_cuda_largest_of(left[0], left[1]) : left[0] * left[0] + left[1] * left[1]};
+        sum_two(sums, largest);
+        if (threadIdx.x == 0) {
+            partial[0][block] = sums[0];
+            partial[1][block] = sums[1];
+        }
+        __syncthreads();
+    }
+    if (is_over(state, how) || turn.skip) {
         if (blockIdx.x == 0 && threadIdx.x == 0)
             SK_CUDA_SET_CONDITION(handle, !state.done);
         return;
     }
-    const float *p = length.flip ? both[0] : both[1], alpha = (float)length.alpha;
-    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
-        const int block = n == (int)blockIdx.x ? mine : block_of_level(solver, 0, n);
-        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        const float2 x = load_two(found + at), along = load_two(p + at), b = load_two(right + at),
-                     q = load_two(applied + at);
-        const float low[2] = {sk_add_scaled(x.x, alpha, along.x), sk_add_scaled(x.y, alpha, along.y)};
-        const float r[2] = {sk_add_scaled(b.x, -alpha, q.x), sk_add_scaled(b.y, -alpha, q.y)};
-        store_two(found + at, low[0], low[1]);
-        store_two(right + at, r[0], r[1]);
-        const double squares = norm_of(SELKIE_NORM_RELATIVE, low[0], low[1]), left = norm_of(norm, r[0], r[1]);
-        if (threadIdx.x == 0) {
-            solver->partial[0][block] = squares;
-            solver->partial[1][block] = left;
-        }
-    }
     if (is_last_busy(solver, blocks)) {
-        decide_end(solver);
+        decide_end(solver, &rules);
         if (threadIdx.x == 0)
             SK_CUDA_SET_CONDITION(handle, !solver->state.done);
     }
@@ -498,7 +531,8 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 typedef struct cycled_levels {
     sk_cuda_solver *solver;       /* on the device */
     const sk_cuda_solver *shadow; /* the host's copy */
-    int thorough;                 /* the blocks of level 0 are visited twice, and the product with b is taken */
+    int thorough;                 /* the blocks of level 0 are visited twice */
+    int with_bodies;              /* the mean of the result is taken */
 } cycled_levels;
 
 /* A cycle from a level on. */
@@ -532,7 +566,7 @@ static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int 
         for (int colour = 1; colour >= 0; colour--)
             SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
                       SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
-                          (depth == 0 && n == 1 && of->thorough ? TAKE_DOT : 0),
+                          (depth == 0 && n == 1 && of->thorough && of->with_bodies ? TAKE_MEAN : 0),
                       how);
 }
 
@@ -558,7 +592,7 @@ static void launch_check(sk_cuda *cuda)
 
 static void launch_steps(sk_cuda *cuda, int how)
 {
-    const cycled_levels all = {cuda->solver, &cuda->solver_shadow, 1};
+    const cycled_levels all = {cuda->solver, &cuda->solver_shadow, 1, has_bodies(cuda)};
     int joined = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
         joined |= cuda->solver_shadow.level[0].joined[d];
@@ -568,7 +602,7 @@ static void launch_steps(sk_cuda *cuda, int how)
         launch_cycle<false>(cuda, &all, 0, 1, how);
     if (has_bodies(cuda))
         SK_DIM(sk_cuda_deflate)(cuda);
-    SK_LAUNCH(cuda, turn_and_apply, full_width(cuda), PAIRS, cuda->solver, how);
+    SK_LAUNCH(cuda, apply_to_cycle, full_width(cuda), PAIRS, cuda->solver, has_bodies(cuda), how);
     if (has_bodies(cuda))
         SK_DIM(sk_cuda_apply_modes)(cuda);
     SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);
@@ -576,7 +610,7 @@ static void launch_steps(sk_cuda *cuda, int how)
 
 void SK_DIM(sk_cuda_cycle_part)(sk_cuda *cuda, int root)
 {
-    const cycled_levels part = {&cuda->bounded->part, &cuda->part_shadow, 0};
+    const cycled_levels part = {&cuda->bounded->part, &cuda->part_shadow, 0, 0};
     launch_cycle<false>(cuda, &part, root, 1, ALL_VISITS);
 }
 

@@ -92,6 +92,50 @@ SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial
                                            : sqrt(add_up(partial, count)) / solver->norm_b;
 }
 
+/* Two sums over the threads of a block at once, or a sum and the largest of the second values. */
+SK_DEVICE double gather_second(double a, double b, int largest)
+{
+    return largest ? sk_cuda_largest_of(a, b) : a + b;
+}
+SK_DEVICE void sum_two(double value[2], int largest)
+{
+    __shared__ double part[2][32];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = ((int)blockDim.x + 31) / 32;
+    for (int n = 16; n > 0; n /= 2) {
+        const double first = __shfl_xor_sync(~0u, value[0], n), second = __shfl_xor_sync(~0u, value[1], n);
+        value[0] += first;
+        value[1] = gather_second(value[1], second, largest);
+    }
+    __syncthreads();
+    if (lane == 0) {
+        part[0][warp] = value[0];
+        part[1][warp] = value[1];
+    }
+    __syncthreads();
+    value[0] = part[0][0];
+    value[1] = part[1][0];
+    for (int n = 1; n < warps; n++) {
+        value[0] += part[0][n];
+        value[1] = gather_second(value[1], part[1][n], largest);
+    }
+}
+
+/* The same over the blocks of the grid. All loads are under way before one of them is used. */
+SK_DEVICE void add_up_two(double *const partial[2], int count, int largest, double value[2])
+{
+    double first[4] = {0.0, 0.0, 0.0, 0.0}, second[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int i = (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
+        for (int n = 0; n < 4; n++) {
+            const int at = i + n * (int)blockDim.x;
+            first[n] += at < count ? partial[0][at] : 0.0;
+            second[n] = gather_second(second[n], at < count ? partial[1][at] : 0.0, largest);
+        }
+    value[0] = first[0] + first[1] + first[2] + first[3];
+    value[1] = gather_second(gather_second(second[0], second[1], largest), gather_second(second[2], second[3], largest),
+                             largest);
+    sum_two(value, largest);
+}
+
 /* The norm of a block in the requested kind, from a thread's two values. */
 SK_DEVICE double norm_of(int norm, float first, float second)
 {
@@ -107,21 +151,36 @@ SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, si
                : 0.0f;
 }
 
-/* The direction of the next step, from r z. By one thread. */
-SK_DEVICE void choose_direction(sk_cuda_solver *solver, double rz)
+/* The next direction, p = z + beta p, and the step along it from r z and z A z of a cycle's result z. Its curvature
+ * p A p follows from that of the last one, to which it is orthogonal (Chronopoulos and Gear 1989, s-step iterative
+ * methods for symmetric linear systems). By one thread. */
+SK_DEVICE void choose_step(sk_cuda_solver *solver, sk_cuda_solve_memory last, double rz, double own, double mean_z)
 {
-    solver->length.skip = 0;
+    sk_cuda_solve_turn turn = {0.0f, 0.0f, (float)mean_z, 1};
     if (rz > 0.0 && rz < INFINITY) {
-        solver->turn.beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
-        solver->rz = rz;
+        double beta = last.rz == 0.0 ? 0.0 : rz / last.rz, curvature = own - beta * beta * last.curvature;
+        if (!(curvature > 0.0)) { /* lost in round-off: along the gradient */
+            beta = 0.0;
+            curvature = own;
+        }
+        if (curvature > 0.0) {
+            turn.beta = (float)beta;
+            turn.alpha = (float)(rz / curvature);
+            turn.skip = 0;
+            solver->memory.rz = rz;
+            solver->memory.curvature = curvature;
+        } else {
+            solver->state.check = solver->broken = 1;
+        }
     } else if (!solver->careful && rz == rz && rz > -INFINITY && !(rz > 0.0)) {
         /* The cycle is not positive definite here: cycles without second visits are. */
-        solver->careful = solver->length.skip = 1;
-        solver->rz_before = 0.0;
+        solver->careful = 1;
+        solver->memory.rz = 0.0;
         solver->state.twice = 0;
     } else {
-        solver->length.skip = solver->state.check = solver->broken = 1;
+        solver->state.check = solver->broken = 1;
     }
+    solver->turn = turn;
 }
 
 /* Before a solve: nothing is listed. By one thread. */

@@ -111,7 +111,7 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
             if (surface)
                 atomicAdd(&solver->surface_cells, surface);
             solver->active[block] = unknowns;
-            solver->partial[0][block] = solver->partial[1][block] = 0.0;
+            solver->partial[0][block] = solver->partial[1][block] = solver->partial[2][block] = 0.0;
             if (unknowns) {
                 atomicAdd(&solver->unknowns[0], unknowns);
                 list_with_parents(solver, grid, block);
@@ -302,7 +302,7 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
         exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
         solver->scale = ldexpf(1.0f, -exponent);
         solver->mean = solver->unknowns[0] && !fits ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
-        solver->turn.mean_z = 0.0;
+        solver->turn.mean_z = 0.0f;
     }
 }
 
@@ -365,32 +365,34 @@ SK_DEVICE void choose_levels(sk_cuda_solver *solver)
 SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     const sk_cuda_level *level = &solver->level[0];
-    const int blocks = blocks_of(solver, 0), width = (int)gridDim.x - 1;
+    const int blocks = blocks_of(solver, 0), width = (int)gridDim.x - 1, largest = solver->norm == SELKIE_NORM_MAX;
     for (int n = (int)blockIdx.x - 1; n < blocks; n += width) {
         const int block = block_of_level(solver, 0, n);
         const size_t at = (size_t)block * CELLS + threadIdx.x;
         const float r = right_side(step, solver, at);
         level->b[at] = r;
-        level->x[at] = solver->high[at] = solver->low[at] = solver->p[0][at] = 0.0f;
+        level->x[at] = solver->high[at] = solver->low[at] = 0.0f;
         const float pushes = solver->bounded && r < 0.0f ? 0.0f : r; /* a bound holds what is pulled down */
-        const double squares = norm_of(SELKIE_NORM_RELATIVE, pushes, 0.0f), left = norm_of(solver->norm, pushes, 0.0f);
+        double sums[2] = {(double)pushes * (double)pushes, largest ? fabs((double)pushes) : 0.0};
+        sum_two(sums, largest);
         if (threadIdx.x == 0) {
-            solver->partial[0][block] = squares;
-            solver->partial[1][block] = left;
+            solver->partial[0][block] = sums[0];
+            solver->partial[1][block] = sums[1];
         }
     }
     if (!sk_cuda_is_last_of(&solver->ticket, (unsigned)width))
         return;
-    const double squares = add_up(solver->partial[0], solver->block_count);
-    if (threadIdx.x == 0)
-        solver->norm_b = sqrt(squares);
-    __syncthreads();
-    const double residual = residual_of(solver, solver->partial[1], solver->block_count);
+    double sums[2];
+    add_up_two(solver->partial, solver->block_count, largest, sums);
     if (threadIdx.x == 0) {
-        solver->residual = solver->computed = squares > 0.0 ? residual : 0.0;
-        solver->converged = squares == 0.0 || residual <= solver->tolerance;
-        solver->rz = solver->rz_before = solver->turn.beta = solver->length.alpha = solver->drifted = 0.0;
-        solver->iteration = solver->length.skip = solver->careful = solver->state.check = solver->length.flip = 0;
+        const double norm_b = sqrt(sums[0]);
+        const double residual = largest ? sums[1] / (double)solver->scale : norm_b / norm_b;
+        solver->norm_b = norm_b;
+        solver->residual = solver->computed = norm_b > 0.0 ? residual : 0.0;
+        solver->converged = norm_b == 0.0 || residual <= solver->tolerance;
+        solver->turn.beta = solver->turn.alpha = 0.0f;
+        solver->memory.rz = solver->memory.curvature = solver->drifted = 0.0;
+        solver->iteration = solver->turn.skip = solver->careful = solver->state.check = 0;
         solver->state.done = solver->converged || solver->broken || solver->idle;
     }
 }

@@ -63,9 +63,18 @@ static __global__ void find_places(sk_step *step, sk_cuda_data *data)
     }
 }
 
-/* Slots for the marked places, in ascending order, and clears the marks. One thread block; a thread has 8 places at a
- * time. */
-static __global__ void number_places(sk_step *step, sk_cuda_data *data)
+SK_DEVICE void place_block(sk_grid *grid, int slot, int place)
+{
+    int at[3];
+    coordinates_of(grid, place, at);
+    for (int d = 0; d < 3; d++)
+        grid->coordinates[slot][d] = at[d];
+    grid->coordinates[slot][3] = 0;
+}
+
+/* Slots for the marked places, in ascending order, and clears the marks; with `clears`, what the last sort has left,
+ * too. One thread block; a thread has 8 places at a time. */
+static __global__ void number_places(sk_step *step, sk_cuda_data *data, int clears)
 {
     SK_CUDA_WAIT();
     enum { SHARE = 8 };
@@ -83,11 +92,14 @@ static __global__ void number_places(sk_step *step, sk_cuda_data *data)
         }
         int slot = before + sk_cuda_scan(count, &total);
         for (int n = 0; n < SHARE; n++) {
-            if (!has[n])
-                continue;
-            data->marked[from + n] = 0;
-            data->slot_of_place[from + n] = slot < data->capacity ? slot : 0;
-            slot++;
+            const int place = from + n, has_room = has[n] && slot < data->capacity;
+            if (place < data->places && (has[n] || clears))
+                data->slot_of_place[place] = has_room ? slot : 0;
+            if (place < data->places && clears)
+                data->first_reach[place] = UINT32_MAX;
+            if (has[n])
+                data->marked[place] = 0;
+            slot += has[n];
         }
         __syncthreads();
         if (threadIdx.x == 0)
@@ -101,40 +113,28 @@ static __global__ void number_places(sk_step *step, sk_cuda_data *data)
     }
 }
 
-/* Coordinates of the blocks with particles, and no particles in their cells yet. */
-static __global__ void begin_blocks(sk_step *step, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    sk_grid *grid = &step->grid;
-    SK_CUDA_EACH(place, data->places)
-    {
-        const int slot = data->slot_of_place[place];
-        int at[3];
-        if (!slot)
-            continue;
-        coordinates_of(grid, (int)place, at);
-        for (int d = 0; d < 3; d++)
-            grid->coordinates[slot][d] = at[d];
-        grid->coordinates[slot][3] = 0;
-        data->wins[slot] = 0;
-    }
-    SK_CUDA_EACH(c, (size_t)grid->particle_blocks * CELLS + 1)
-    grid->cell_start[c] = 0;
-}
-
 SK_DEVICE size_t cell_of(const sk_cuda_data *data, uint32_t key)
 {
     return (size_t)(data->slot_of_place[key / CELLS] - 1) * CELLS + key % CELLS;
 }
 
+/* Particles of each cell, and coordinates of the blocks. */
 static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
+    SK_CUDA_EACH(place, data->places)
+    {
+        const int slot = data->slot_of_place[place];
+        if (slot) {
+            place_block(&step->grid, slot, (int)place);
+            data->wins[slot] = 0;
+        }
+    }
     SK_CUDA_EACH(p, step->particles.count)
     {
         const uint32_t key = data->keys[p];
         if (key != no_cell && data->slot_of_place[key / CELLS])
-            data->ranks[p] = atomicAdd(&step->grid.cell_start[cell_of(data, key)], 1u);
+            data->ranks[p] = atomicAdd(&data->cell_counts[cell_of(data, key)], 1u);
         else
             data->keys[p] = no_cell;
     }
@@ -151,25 +151,73 @@ SK_DEVICE unsigned reached_by(int cell)
     return bits;
 }
 
-/* Prefix sums within a block, its total, and the neighbours that its particles reach. A thread a cell. */
-static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cuda_data *data)
+/* Numbers what blocks have, from `first` on: the first number of each block. Returns the number after the last one. One
+ * thread block; a thread has 8 blocks at a time. */
+template <typename Count, typename Number>
+SK_DEVICE int number_of_blocks(int blocks, int first, Count count_of, Number *numbers)
+{
+    enum { SHARE = 8 };
+    __shared__ int before;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        before = first;
+    __syncthreads();
+    for (int from = 1; from <= blocks; from += SHARE * (int)blockDim.x) {
+        const int mine = from + SHARE * (int)threadIdx.x;
+        int own[SHARE], count = 0, total;
+        for (int n = 0; n < SHARE; n++) {
+            own[n] = mine + n <= blocks ? count_of(mine + n) : 0;
+            count += own[n];
+        }
+        int number = before + sk_cuda_scan(count, &total);
+        for (int n = 0; n < SHARE; n++) {
+            if (mine + n <= blocks)
+                numbers[mine + n] = (Number)number;
+            number += own[n];
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            before += total;
+        __syncthreads();
+    }
+    return before;
+}
+
+/* First particle of each block. One thread block. */
+SK_DEVICE void scan_blocks(sk_step *step, sk_cuda_data *data)
+{
+    const int blocks = step->grid.particle_blocks;
+    const int all = number_of_blocks(
+        blocks, 0, [&](int b) { return (int)data->block_first[b]; }, data->block_first);
+    if (threadIdx.x == 0) {
+        data->results.count = all;
+        step->grid.cell_start[(size_t)blocks * CELLS] = (uint32_t)all;
+    }
+}
+
+/* Prefix sums within a block, its total, and the neighbours that its particles reach. A thread a cell. The last thread
+ * block adds up the totals. */
+static __global__ void __launch_bounds__(CELLS, 4) scan_cells(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     __shared__ unsigned reach;
     sk_grid *grid = &step->grid;
     for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
-        uint32_t *start = grid->cell_start + (size_t)(b - 1) * CELLS;
-        const int c = (int)threadIdx.x, count = (int)start[c];
+        const int c = (int)threadIdx.x;
+        const size_t at = (size_t)(b - 1) * CELLS + c;
+        const int count = (int)data->cell_counts[at];
         int total;
         if (c == 0)
             reach = 0;
+        if (count)
+            data->cell_counts[at] = 0;
         const int before = sk_cuda_scan(count, &total);
         unsigned bits = 0;
         if (count)
             bits = reached_by(c);
         if (bits)
             atomicOr(&reach, bits);
-        start[c] = (uint32_t)before;
+        grid->cell_start[at] = (uint32_t)before;
         __syncthreads();
         if (c == 0) {
             data->block_first[b] = (uint32_t)total;
@@ -177,32 +225,8 @@ static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cud
         }
         __syncthreads();
     }
-}
-
-/* First particle of each block. One thread block. */
-static __global__ void scan_blocks(sk_step *step, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    __shared__ int before;
-    const int blocks = step->grid.particle_blocks;
-    if (threadIdx.x == 0)
-        before = 0;
-    __syncthreads();
-    for (int first = 1; first <= blocks; first += (int)blockDim.x) {
-        const int b = first + (int)threadIdx.x, own = b <= blocks ? (int)data->block_first[b] : 0;
-        int total;
-        const int sum = before + sk_cuda_scan(own, &total);
-        if (b <= blocks)
-            data->block_first[b] = (uint32_t)sum;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            before += total;
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) {
-        data->results.count = before;
-        step->grid.cell_start[(size_t)blocks * CELLS] = (uint32_t)before;
-    }
+    if (sk_cuda_is_last(&data->ticket[0]))
+        scan_blocks(step, data);
 }
 
 /* Final cell starts, and for each reached place the first pair (block, neighbour). */
@@ -221,7 +245,22 @@ static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_c
     }
 }
 
-/* The pairs of a block that give their place its slot: a bit each. */
+/* First slot of the places that each block has won. One thread block. */
+SK_DEVICE void number_reached(sk_step *step, sk_cuda_data *data)
+{
+    sk_grid *grid = &step->grid;
+    const int blocks = grid->particle_blocks;
+    const int all = number_of_blocks(
+        blocks, 1 + blocks, [&](int b) { return __popc(data->wins[b]); }, data->slots_won);
+    if (threadIdx.x == 0) {
+        if (all > data->capacity && all > data->results.overflow)
+            data->results.overflow = all;
+        grid->block_count = all < data->capacity ? all : data->capacity;
+        data->results.block_count = grid->block_count;
+    }
+}
+
+/* The pairs of a block that give their place its slot: a bit each. The last thread block numbers them. */
 static __global__ void find_winners(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
@@ -235,43 +274,13 @@ static __global__ void find_winners(sk_step *step, sk_cuda_data *data)
         if (place >= 0 && data->first_reach[place] == (uint32_t)(b * SK_NEIGHBOURS + n))
             atomicOr(&data->wins[b], 1u << n);
     }
-}
-
-/* First slot of the places that each block has won. One thread block. */
-static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    sk_grid *grid = &step->grid;
-    const int blocks = grid->particle_blocks;
-    __shared__ int before;
-    if (threadIdx.x == 0)
-        before = 1 + blocks;
-    __syncthreads();
-    for (int first = 1; first <= blocks; first += (int)blockDim.x) {
-        const int b = first + (int)threadIdx.x;
-        const int own = b <= blocks ? __popc(data->wins[b]) : 0;
-        int total;
-        const int slot = before + sk_cuda_scan(own, &total);
-        if (b <= blocks)
-            data->slots_won[b] = slot;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            before += total;
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) {
-        const int all = before;
-        if (all > data->capacity && all > data->results.overflow)
-            data->results.overflow = all;
-        grid->block_count = all < data->capacity ? all : data->capacity;
-        data->results.block_count = grid->block_count;
-    }
+    if (sk_cuda_is_last(&data->ticket[0]))
+        number_reached(step, data);
 }
 
 /* Slots for the reached places. */
-static __global__ void place_reached(sk_step *step, sk_cuda_data *data)
+SK_DEVICE void place_reached(sk_step *step, sk_cuda_data *data)
 {
-    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     SK_CUDA_EACH(i, (size_t)grid->particle_blocks * SK_NEIGHBOURS)
     {
@@ -281,21 +290,29 @@ static __global__ void place_reached(sk_step *step, sk_cuda_data *data)
             continue;
         const int place = place_beside(grid, grid->coordinates[b], n);
         const int slot = data->slots_won[b] + __popc(wins & ((1u << n) - 1));
-        int at[3];
         if (slot >= data->capacity)
             continue;
-        coordinates_of(grid, place, at);
         data->slot_of_place[place] = slot;
-        for (int d = 0; d < 3; d++)
-            grid->coordinates[slot][d] = at[d];
-        grid->coordinates[slot][3] = 0;
+        place_block(grid, slot, place);
+    }
+}
+
+/* Slots, and places for the particles: those of a cell in an arbitrary order. Neither needs the other. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS, 8) place_all(sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    place_reached(step, data);
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        const uint32_t key = data->keys[p];
+        if (key != no_cell)
+            data->order[step->grid.cell_start[cell_of(data, key)] + data->ranks[p]] = (uint32_t)p;
     }
 }
 
 /* Neighbours, faces and solids of each block. */
-static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
+SK_DEVICE void find_neighbours(sk_step *step, sk_cuda_data *data)
 {
-    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     SK_CUDA_EACH(i, (size_t)grid->block_count * SK_NEIGHBOURS)
     {
@@ -317,17 +334,6 @@ static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
     }
 }
 
-static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
-{
-    SK_CUDA_WAIT();
-    SK_CUDA_EACH(p, step->particles.count)
-    {
-        const uint32_t key = data->keys[p];
-        if (key != no_cell)
-            data->order[step->grid.cell_start[cell_of(data, key)] + data->ranks[p]] = (uint32_t)p;
-    }
-}
-
 /* The copies of the particles change their roles. By one thread. */
 SK_DEVICE void swap_particles(sk_particles *particles, int64_t count)
 {
@@ -342,11 +348,12 @@ SK_DEVICE void swap_particles(sk_particles *particles, int64_t count)
     particles->count = count;
 }
 
-/* Puts the particles of each cell into their old order: the place of a particle is the number of those of its cell that
- * were before it. */
-static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
+/* Neighbours, and the particles of each cell in their old order: the place of a particle is the number of those of its
+ * cell that were before it. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS, 8) move_all(sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
+    find_neighbours(step, data);
     sk_particles *particles = &step->particles;
     SK_CUDA_EACH(n, data->results.count)
     {
@@ -372,37 +379,38 @@ static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
         swap_particles(particles, data->results.count);
 }
 
-static void launch_with_keys(sk_cuda *cuda, const sk_step *host)
+/* A domain of few places needs no launch of its own that clears them. */
+enum { FEW_PLACES = 1 << 14 };
+
+static void launch_with_keys(sk_cuda *cuda, int clears)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_data *data = cuda->data;
-    (void)host;
-    SK_LAUNCH(cuda, number_places, 1, SK_CUDA_ONE, step, data);
-    SK_LAUNCH_SIMPLE(cuda, begin_blocks, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, number_places, 1, SK_CUDA_ONE, step, data, clears);
     SK_LAUNCH_SIMPLE(cuda, count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
     SK_LAUNCH(cuda, scan_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
-    SK_LAUNCH(cuda, scan_blocks, 1, SK_CUDA_ONE, step, data);
     SK_LAUNCH_SIMPLE(cuda, finish_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, find_winners, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH(cuda, number_reached, 1, SK_CUDA_ONE, step, data);
-    SK_LAUNCH_SIMPLE(cuda, place_reached, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH_SIMPLE(cuda, place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
-    SK_LAUNCH(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, find_winners, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, place_all, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, move_all, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
 }
 
 static void launch_sort(sk_cuda *cuda, const sk_step *host)
 {
+    (void)host;
     SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, cuda->data, 1);
     SK_LAUNCH_SIMPLE(cuda, find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
-    launch_with_keys(cuda, host);
+    launch_with_keys(cuda, 0);
 }
 
 /* The phase before has found the places of the particles. */
 static void launch_sort_of_keys(sk_cuda *cuda, const sk_step *host)
 {
-    SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, cuda->data, 0);
-    launch_with_keys(cuda, host);
+    const int few = cuda->shadow.places <= FEW_PLACES;
+    (void)host;
+    if (!few)
+        SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, cuda->data, 0);
+    launch_with_keys(cuda, few);
 }
 
 /* Has the sort found more blocks than there is room for? Waits for it, unless all blocks of the domain have room. */
