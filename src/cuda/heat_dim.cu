@@ -355,24 +355,99 @@ static __global__ void scatter_heat(const sk_step *step, const sk_cuda_constants
     }
 }
 
-/* Cells without room for what their particles have beyond the range, in their order: two may share a helper. They are
- * rare. One thread block. */
+/* Cells without room for what their particles have beyond the range. They ask for help in their order, since two may
+ * share a helper: a cell has its turn when no earlier one within reach is left, so that cells far apart go together. */
+enum {
+    LIMITED = 1024,    /* cells of a list */
+    LIMIT_CONFLICT = 4 /* cells: help comes from two cells away */
+};
+typedef struct limited_cell {
+    int block, local; /* local -1 = done */
+    int at[3];
+} limited_cell;
+
+/* May two cells share a helper? */
+SK_DEVICE int share_helpers(const sk_grid *grid, const limited_cell *a, const limited_cell *b)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int around = grid->periodic >> d & 1 ? grid->blocks[d] * SK_BLOCK_N : 0;
+        const int apart = abs(a->at[d] - b->at[d]);
+        if (apart > LIMIT_CONFLICT && (!around || around - apart > LIMIT_CONFLICT))
+            return 0;
+    }
+    return 1;
+}
+
+/* Helps the cells of a list. One thread block. */
+SK_DEVICE void help_list(const sk_step *step, const sk_heat_attributes *a, const sk_cuda_heat *heat, limited_cell *list,
+                         int count)
+{
+    __shared__ uint8_t turn[LIMITED];
+    int left = 1;
+    while (left) {
+        int waits = 0;
+        for (int n = (int)threadIdx.x; n < count; n += (int)blockDim.x) {
+            int is = list[n].local >= 0;
+            for (int before = 0; is && before < n; before++)
+                is = list[before].local < 0 || !share_helpers(&step->grid, &list[n], &list[before]);
+            turn[n] = (uint8_t)is;
+            waits |= list[n].local >= 0 && !is;
+        }
+        left = __syncthreads_or(waits);
+        for (int n = (int)threadIdx.x; n < count; n += (int)blockDim.x) {
+            const sk_plain_cell cell = {list[n].block, list[n].local};
+            if (!turn[n])
+                continue;
+            heat_limit_with_help(&heat->solve, a, cell);
+            list[n].local = -1;
+        }
+        __threadfence_block();
+        __syncthreads();
+    }
+}
+
+/* They are rare. One thread block. */
 static __global__ void __launch_bounds__(SK_CUDA_ONE)
     limit_cells(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_heat *heat)
 {
     SK_CUDA_WAIT();
+    __shared__ limited_cell list[LIMITED];
     const sk_heat_attributes a = attributes_of(step, constants, heat);
-    const int blocks = step->grid.particle_blocks, wide = (int)blockDim.x;
+    const sk_grid *grid = &step->grid;
+    const int blocks = grid->particle_blocks, wide = (int)blockDim.x;
+    int count = 0;
     for (int first = 1; heat->any_crowded && first <= blocks; first += wide) {
         const int own = first + (int)threadIdx.x;
-        if (!__syncthreads_or(own <= blocks && heat->crowded[own]) || threadIdx.x > 0)
+        if (!__syncthreads_or(own <= blocks && heat->crowded[own]))
             continue;
-        for (int block = first; block <= blocks && block < first + wide; block++)
-            for (int local = 0; heat->crowded[block] && local < SK_BLOCK_CELLS; local++) {
-                const sk_plain_cell cell = {block, local};
-                heat_limit_with_help(&heat->solve, &a, cell);
+        for (int block = first; block <= blocks && block < first + wide; block++) {
+            if (!heat->crowded[block])
+                continue;
+            for (int from = 0; from < SK_BLOCK_CELLS; from += wide) {
+                const sk_plain_cell cell = {block, from + (int)threadIdx.x};
+                const int is =
+                    cell.local < SK_BLOCK_CELLS && heat->solve.cells.phase[sk_plain_index(cell)] == SK_HEAT_BEYOND;
+                int found;
+                const int before = sk_cuda_scan(is, &found);
+                if (count + found > LIMITED) {
+                    help_list(step, &a, heat, list, count);
+                    count = 0;
+                }
+                if (is) {
+                    limited_cell *entry = &list[count + before];
+                    entry->block = block;
+                    entry->local = cell.local;
+                    for (int d = 0; d < SELKIE_DIM; d++)
+                        entry->at[d] =
+                            grid->coordinates[block][d] * SK_BLOCK_N + (cell.local >> d * SK_BLOCK_LOG & SK_BLOCK_MASK);
+                }
+                count += found;
+                __syncthreads();
             }
+        }
     }
+    if (count)
+        help_list(step, &a, heat, list, count);
 }
 
 /* --- Mixing --- */
