@@ -2,13 +2,14 @@
  *
  * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
  * kernels overlap. --graphs times the graphs of the step as they run. Usage: bench_cuda
- * [dam|dam_1m|splash_1m|bodies|river|points|quad|honey|tar|warm|hot|sph|mesh|all]
+ * [dam|dam_1m|splash_1m|splash_24m|bodies|river|points|quad|honey|tar|warm|hot|sph|mesh|all]
  * [--steps N] [--kernels]
  * [--graphs] [--frames] [--probes] [--backend NAME]
  *
  * dam and dam_1m are ten seconds of the double dam at two resolutions, with steps of one CFL number; splash_1m is the
- * second after the columns meet. sph is a collapsing column of two million particles: the time of the pressure phase
- * over particles and applications of its operator, set-up included.
+ * second after the columns meet, splash_24m a sixth of one with 3 million liquid cells. sph is a collapsing column of
+ * two million particles: the time of the pressure phase over particles and applications of its operator, set-up
+ * included.
  *
  * bodies is the first second of dam_1m with 64 light balls of eight cells across, in the columns and around them.
  *
@@ -69,6 +70,13 @@ static const bench_case cases[] = {
      .steps = 500},
     {.name = "dam_1m", DAM_1M, .steps = 800},
     {.name = "splash_1m", DAM_1M, .warm_up = 20, .steps = 100},
+    {.name = "splash_24m",
+     .cells = {286, 572, 286},
+     .columns = {{{0, 0, 0}, {89, 194, 89}}, {{197, 0, 197}, {286, 194, 286}}},
+     .cell_size = 0.0035,
+     .dt = 0.0044,
+     .warm_up = 57,
+     .steps = 40},
     {.name = "bodies", DAM_1M, .warm_up = 5, .steps = 75, .bodies = 4},
     {.name = "river",
      .cells = {1600, 64, 128},
@@ -198,10 +206,10 @@ static const struct {
 } traffic[] = {
     {"find_places", 36, 0},
     {"count_cells", 12, 4},
-    {"scan_cells", 0, 8},
+    {"scan_cells", 0, 12},
     {"finish_cells", 0, 8},
-    {"place_particles", 12, 4},
-    {"move_particles", 76, 4},
+    {"place_all", 12, 4},
+    {"move_all", 76, 4},
     {"weigh", 32, 12},
     {"gather<false>", 32, 59},
     {"measure", 0, 21},
@@ -209,8 +217,8 @@ static const struct {
     {"take_kinds", 0, 2},
     {"build_rows", 0, 40},
     {"read_rows", 0, 36},
-    {"turn_and_apply", 0, 40},
-    {"advance", 0, 24},
+    {"apply_to_cycle", 0, 32},
+    {"advance", 0, 40},
     {"write_solution", 0, 12},
     {"find_displacements", 0, 21},
     {"displace<false>", 48, 12},
@@ -246,6 +254,22 @@ static void print_kernels(const selkie_world *world, int steps, double triad)
                time.ms / steps, (double)time.launches / steps, 1e3 * time.ms / time.launches, 100.0 * time.ms / all,
                share_of_triad(world, &time, triad));
     printf("    all together: %.3f ms\n", all / steps);
+}
+
+/* Cells that the solves of a step have found a pressure for, a second of their time: iterations, systems included. */
+static void print_solves(const selkie_world *world)
+{
+    const double cells = (double)selkie_world_statistics(world)->liquid_cells;
+    sk_cuda_time time;
+    double ms = 0.0, systems = 0.0;
+    for (int n = 0; sk_cuda_profile_entry(&world->step, n, &time); n++) {
+        const size_t length = strlen(time.kernel);
+        const int is_system = length > 7 && strcmp(time.kernel + length - 7, "_system") == 0;
+        systems += is_system ? time.launches : 0;
+        ms += is_system || strstr(time.kernel, "iteration") ? time.ms : 0.0;
+    }
+    if (ms > 0.0)
+        printf("    solves: %.0f million cells a second\n", 1e-3 * systems * cells / ms);
 }
 
 typedef struct bench_options {
@@ -380,6 +404,8 @@ static int run(const bench_case *bench, const bench_options *wanted)
         printf("    a step while they are timed: %.3f ms, %d density corrections in the last one\n", ms / timed,
                world->step.density_passes);
         print_kernels(world, timed, kernels ? sk_cuda_triad() : 0.0);
+        if (!kernels)
+            print_solves(world);
     }
     selkie_world_destroy(world);
 
