@@ -27,14 +27,14 @@ typedef struct check_scene check_scene;
 typedef enum method_class { CLASS_GRID, CLASS_UNILATERAL, CLASS_SPH, CLASS_MIXED } method_class;
 
 typedef enum exception_kind {
-    EXCEPTION_FAILS = 1, /* fails today; the program complains when it passes */
+    EXCEPTION_FAILS = 1, /* fails today; the program complains when it passes, or measures twice the figure listed */
     EXCEPTION_UNSTABLE,  /* near its bound: passes or fails with the machine's arithmetic; never counted */
     EXCEPTION_UNTRIED,   /* never run to its end so far; run by --long, never counted */
     EXCEPTION_NO_MEANING /* the method does not promise it, or cannot have such a scene; not run */
 } exception_kind;
 
 /* What a method does not pass. `cases` is a pattern as of fnmatch(3) over the names of cases; the first that matches
- * counts. A list ends with cases == NULL. */
+ * counts. A list ends with cases == NULL. A reason ends with the worst figure and the bound: "0.3 of 0.002". */
 typedef struct exception {
     const char *cases;
     exception_kind kind;
