@@ -292,8 +292,14 @@ SK_DEVICE float clipped(const sk_cuda_solver *solver, const sk_cuda_bounded *bou
 
 enum { FIRST_VISIT = 1, ADVANCE = 2 };
 
+/* Is the correction of a cell of a block's halo still unclipped when the block is visited? */
+SK_DEVICE int is_unclipped(const pair *own, int e, int block, int colour, int flags)
+{
+    return flags & FIRST_VISIT && own->edge[e] >= CELLS && (!colour || own->edge[e] / CELLS == block);
+}
+
 /* Projected sweeps of the correction over the blocks of a colour, and the step. The first visit clips the correction:
- * blocks of the first colour also read that of their neighbours. */
+ * blocks of the first colour also read that of their neighbours, and a block that touches itself its own. */
 static __global__ void __launch_bounds__(PAIRS)
     correct(const sk_cuda_solver *solver, sk_cuda_bounded *bounded, int depth, int colour, int flags)
 {
@@ -318,7 +324,7 @@ static __global__ void __launch_bounds__(PAIRS)
         }
         for (int e = 0; e < EDGES; e++)
             if (own.edge_tile[e] >= 0)
-                z[own.edge_tile[e]] = flags & FIRST_VISIT && !colour && own.edge[e] >= CELLS
+                z[own.edge_tile[e]] = is_unclipped(&own, e, block, colour, flags)
                                           ? clipped(solver, bounded, depth, own.edge[e])
                                           : part->x[own.edge[e]];
         project_tile(&own, room, z);

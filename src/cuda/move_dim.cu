@@ -422,13 +422,14 @@ selkie_code SK_DIM(sk_cuda_to_particles)(sk_step *step, selkie_error *error)
     return sk_cuda_run(step, "to_particles", launch_give, error);
 }
 
-/* sk_cuda_check refuses joined sides where the move is split. */
 static void launch_advect(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     if (host->solids.obstacle_count)
         SK_LAUNCH(cuda, (move<OBSTACLES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+    else if (host->grid.periodic)
+        SK_LAUNCH(cuda, (move<JOINED_SIDES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
     else
         SK_LAUNCH(cuda, (move<NOTHING, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
 }

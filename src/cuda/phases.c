@@ -134,8 +134,7 @@ static int has_odd_period(const selkie_scene *scene)
 static const char *missing_in_unilateral(const selkie_scene *scene)
 {
     const selkie_unilateral_def *def = &scene->unilateral;
-    return scene->domain.periodic                           ? "unilateral incompressibility with periodic sides"
-           : sk_scene_surface_tension(scene) > 0.0          ? "unilateral incompressibility with surface tension"
+    return sk_scene_surface_tension(scene) > 0.0            ? "unilateral incompressibility with surface tension"
            : def->suction                                   ? "unilateral.suction"
            : def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""
            : def->solver != SELKIE_UNILATERAL_ACTIVE_SET    ? "unilateral.solver \"mprgp\""

@@ -593,10 +593,7 @@ static void launch_check(sk_cuda *cuda)
 static void launch_steps(sk_cuda *cuda, int how)
 {
     const cycled_levels all = {cuda->solver, &cuda->solver_shadow, 1, has_bodies(cuda)};
-    int joined = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        joined |= cuda->solver_shadow.level[0].joined[d];
-    if (joined)
+    if (has_joined_sides(cuda))
         launch_cycle<true>(cuda, &all, 0, 1, how);
     else
         launch_cycle<false>(cuda, &all, 0, 1, how);
@@ -611,7 +608,10 @@ static void launch_steps(sk_cuda *cuda, int how)
 void SK_DIM(sk_cuda_cycle_part)(sk_cuda *cuda, int root)
 {
     const cycled_levels part = {&cuda->bounded->part, &cuda->part_shadow, 0, 0};
-    launch_cycle<false>(cuda, &part, root, 1, ALL_VISITS);
+    if (has_joined_sides(cuda))
+        launch_cycle<true>(cuda, &part, root, 1, ALL_VISITS);
+    else
+        launch_cycle<false>(cuda, &part, root, 1, ALL_VISITS);
 }
 
 /* An iteration of the loop: an iteration before it may have asked for the residual. */

@@ -201,6 +201,14 @@ SK_DEVICE void clear_maps(sk_cuda_solver *solver)
     solver->level[depth].map[i] = 0;
 }
 
+static inline int has_joined_sides(const sk_cuda *cuda)
+{
+    int joined = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        joined |= cuda->solver_shadow.level[0].joined[d];
+    return joined != 0;
+}
+
 /* The first level with at most so many places, or the last one: one thread block runs the levels from it on. */
 static inline int tail_of(const sk_cuda *cuda, int places)
 {

@@ -508,15 +508,17 @@ static __global__ void __launch_bounds__(CELLS, 2)
     }
 }
 
+template <bool JOINED>
 SK_DEVICE void coarsen_part_block(const sk_cuda_solver *part, const sk_cuda_level *fine, const sk_cuda_level *level,
                                   const int32_t *map, int block)
 {
     __shared__ coarse_place place;
-    find_place<false>(fine, level, map, block, &place);
-    coarsen_cell<false>(fine, level, &place, softness_of(part), block, (int)threadIdx.x);
+    find_place<JOINED>(fine, level, map, block, &place);
+    coarsen_cell<JOINED>(fine, level, &place, softness_of(part), block, (int)threadIdx.x);
 }
 
 /* Levels below the root from the free cells. */
+template <bool JOINED>
 static __global__ void __launch_bounds__(CELLS, 2)
     coarsen_part(sk_cuda_bounded *bounded, const sk_cuda_data *data, int depth)
 {
@@ -527,10 +529,11 @@ static __global__ void __launch_bounds__(CELLS, 2)
     const sk_cuda_level *fine = &part->level[depth - 1], *level = &part->level[depth];
     const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
     for (int n = (int)blockIdx.x; n < blocks_of(part, depth); n += (int)gridDim.x)
-        coarsen_part_block(part, fine, level, map, block_of_level(part, depth, n));
+        coarsen_part_block<JOINED>(part, fine, level, map, block_of_level(part, depth, n));
 }
 
 /* The smallest of them, from `top` on, and the coarsest matrix. One thread block. */
+template <bool JOINED>
 static __global__ void __launch_bounds__(CELLS, 2)
     coarsen_part_tail(sk_cuda_bounded *bounded, const sk_cuda_data *data, int root, int top)
 {
@@ -542,22 +545,30 @@ static __global__ void __launch_bounds__(CELLS, 2)
         const sk_cuda_level *fine = &part->level[depth - 1], *level = &part->level[depth];
         const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
         for (int n = 0; n < blocks_of(part, depth); n++)
-            coarsen_part_block(part, fine, level, map, block_of_level(part, depth, n));
+            coarsen_part_block<JOINED>(part, fine, level, map, block_of_level(part, depth, n));
         __threadfence_block();
         __syncthreads();
     }
     prepare_bottom(part);
 }
 
-void SK_DIM(sk_cuda_coarsen_part)(sk_cuda *cuda, int root)
+template <bool JOINED> static void launch_part(sk_cuda *cuda, int root)
 {
     const int tail = tail_of(cuda, 2) > root ? tail_of(cuda, 2) : root + 1;
     SK_LAUNCH(cuda, part_rows, root ? 2 * launch_width(cuda, root) : full_width(cuda), CELLS, cuda->solver,
               cuda->bounded, root);
     for (int depth = root + 1; depth < tail; depth++)
-        SK_LAUNCH(cuda, coarsen_part, 2 * launch_width(cuda, depth), CELLS, cuda->bounded, cuda->data, depth);
+        SK_LAUNCH(cuda, coarsen_part<JOINED>, 2 * launch_width(cuda, depth), CELLS, cuda->bounded, cuda->data, depth);
     /* Cycles read the levels above the tail before they wait. */
-    SK_LAUNCH_AFTER(cuda, coarsen_part_tail, 1, CELLS, cuda->bounded, cuda->data, root, tail);
+    SK_LAUNCH_AFTER(cuda, coarsen_part_tail<JOINED>, 1, CELLS, cuda->bounded, cuda->data, root, tail);
+}
+
+void SK_DIM(sk_cuda_coarsen_part)(sk_cuda *cuda, int root)
+{
+    if (has_joined_sides(cuda))
+        launch_part<true>(cuda, root);
+    else
+        launch_part<false>(cuda, root);
 }
 
 /* --- Launches --- */
@@ -577,10 +588,7 @@ template <bool JOINED> static void launch_setup(sk_cuda *cuda)
 /* Launches of the setup of a solve. JOINED: sides of the domain are. */
 void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
 {
-    int joined = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        joined |= cuda->solver_shadow.level[0].joined[d];
-    if (joined)
+    if (has_joined_sides(cuda))
         launch_setup<true>(cuda);
     else
         launch_setup<false>(cuda);
