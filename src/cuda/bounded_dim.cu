@@ -1,4 +1,4 @@
-/* The GPU form of the solver for unknowns that are at least 0.
+/* The GPU form of the solver for unknowns that are at least 0, or at least a bound below it.
  *
  * The scheme is that of linalg/bounded_active_dim.c: steps of one multigrid cycle over the free cells and of projected
  * sweeps over all, from the solutions of coarser problems. The levels and the cycle are those of the Poisson solver.
@@ -28,7 +28,7 @@ SK_DEVICE float low_at(const sk_cuda_solver *solver, int depth, size_t at)
 }
 SK_DEVICE float gap_at(const sk_cuda_solver *solver, int depth, size_t at)
 {
-    return sk_bound_gap(high_of(solver, depth)[at], low_at(solver, depth, at), 0.0f);
+    return sk_bound_gap(high_of(solver, depth)[at], low_at(solver, depth, at), bound_at(solver, depth, at));
 }
 
 SK_DEVICE int has_no_problem(const sk_cuda_solver *solver, const sk_cuda_bounded *bounded, int depth)
@@ -144,13 +144,13 @@ SK_DEVICE void load_problem(const sk_cuda_solver *solver, int depth, const pair 
 }
 
 /* Residual and free cells among the two of a thread. `f` are their right sides. */
-SK_DEVICE judged_cells judge_pair(const pair *own, const float *high, const float *low, const float *f, int exact,
-                                  float *residual, float *free_inverse)
+SK_DEVICE judged_cells judge_pair(const pair *own, const float *high, const float *low, const float *f,
+                                  const float bound[2], int exact, float *residual, float *free_inverse)
 {
     judged_cells found = {0.0, 0.0, 0.0, 0};
     for (int c = 0; c < 2; c++) {
         const int at = own->tile + c;
-        const float inverse = own->r[c].inverse, gap = sk_bound_gap(high[at], low[at], 0.0f);
+        const float inverse = own->r[c].inverse, gap = sk_bound_gap(high[at], low[at], bound[c]);
         const float r = residual_of_cell(high, low, &own->r[c], f[c], at, exact);
         const int is_free = sk_is_free(gap, r, inverse);
         const double natural = (double)sk_natural_residual(gap, r, inverse);
@@ -187,8 +187,9 @@ static __global__ void __launch_bounds__(PAIRS)
         const size_t base = (size_t)block * CELLS + own.at;
         load_problem(solver, depth, &own, base, high, low);
         __syncthreads();
+        const float bound[2] = {bound_at(solver, depth, base), bound_at(solver, depth, base + 1)};
         const judged_cells found =
-            judge_pair(&own, high, low, level->b + base, exact, to->b + base, to->inverse + base);
+            judge_pair(&own, high, low, level->b + base, bound, exact, to->b + base, to->inverse + base);
 
         /* Level 0 decides how the steps go on. */
         const double squares = depth ? 0.0 : sk_cuda_sum(found.squares), size = depth ? 0.0 : sk_cuda_sum(found.size);
@@ -333,7 +334,7 @@ static __global__ void __launch_bounds__(PAIRS)
             if (!(flags & ADVANCE))
                 continue;
             float high = x[base + c], low = low_at(solver, depth, base + c);
-            sk_step_above(&high, &low, 0.0f, room[c], z[own.tile + c], paired);
+            sk_step_above(&high, &low, bound_at(solver, depth, base + c), room[c], z[own.tile + c], paired);
             x[base + c] = high;
             if (depth == 0)
                 solver->low[base + c] = low;
@@ -363,7 +364,7 @@ static __global__ void __launch_bounds__(PAIRS) lower_all(sk_cuda_solver *solver
             if (!lowers || !(least > 0.0f))
                 continue;
             const double x = (double)solver->high[at] + (double)solver->low[at] - (double)least;
-            solver->high[at] = gap <= least ? 0.0f : (float)x;
+            solver->high[at] = gap <= least ? bound_at(solver, 0, at) : (float)x;
             solver->low[at] = gap <= least || !bounded->paired ? 0.0f : (float)(x - (double)(float)x);
         }
         nearest = sk_cuda_largest(nearest);
@@ -421,7 +422,7 @@ static __global__ void __launch_bounds__(CELLS)
             value += 0.25f * (open < 1.0f ? open : 1.0f) * (from[beside] - own);
         }
         const size_t cell = (size_t)block * CELLS + c;
-        to[cell] = level->inverse[cell] > 0.0f ? sk_larger(value, 0.0f) : 0.0f;
+        to[cell] = level->inverse[cell] > 0.0f ? sk_larger(value, bound_at(solver, depth, cell)) : 0.0f;
     }
 }
 
@@ -435,7 +436,6 @@ static __global__ void __launch_bounds__(PAIRS)
         return;
     const sk_cuda_level *level = &solver->level[depth];
     float *field = high_of(solver, depth);
-    const float room[2] = {0.0f, 0.0f};
     for (int n = (int)blockIdx.x; n < solver->count[depth][colour]; n += (int)gridDim.x) {
         const int block = block_of_colour(level, colour, n);
         pair own;
@@ -443,6 +443,7 @@ static __global__ void __launch_bounds__(PAIRS)
         load_rows(level, block, (int)threadIdx.x, 0, &own);
         load_right_side(level, block, &own);
         const size_t base = (size_t)block * CELLS + own.at;
+        const float room[2] = {bound_at(solver, depth, base), bound_at(solver, depth, base + 1)};
         x[own.tile] = field[base];
         x[own.tile + 1] = field[base + 1];
         for (int e = 0; e < EDGES; e++)
@@ -467,9 +468,10 @@ static __global__ void __launch_bounds__(CELLS)
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const size_t at = (size_t)block * CELLS + threadIdx.x;
-        const float x = solver->active[block] && !solver->idle ? solver->high[at] + solver->low[at] : 0.0f;
+        const int is_here = solver->active[block] && !solver->idle;
+        const float x = is_here ? solver->high[at] + solver->low[at] : 0.0f;
         step->grid.fields[SK_FIELD_POTENTIAL][at] = x * unscale;
-        above += x > 0.0f;
+        above += is_here && gap_at(solver, 0, at) > 0.0f;
     }
     above = sk_cuda_sum(above);
     if (threadIdx.x == 0)
@@ -589,6 +591,10 @@ selkie_code SK_DIM(sk_cuda_take_bounded)(sk_step *step, selkie_error *error)
             SK_TRY(sk_cuda_take(cuda, &level->face[d], bytes, 1, error));
         for (int n = 0; n < 4; n++)
             SK_TRY(sk_cuda_take(cuda, fields[n], bytes, 1, error));
+    }
+    for (int depth = 0; step->scene->unilateral.suction + step->capillary && depth < part->level_count; depth++) {
+        sk_cuda_level *level = &cuda->solver_shadow.level[depth];
+        SK_TRY(sk_cuda_take(cuda, &level->lower, (size_t)level->capacity * CELLS * sizeof(float), 1, error));
     }
     const size_t blocks = (size_t)cuda->shadow.capacity;
     for (int n = 0; n < 2; n++)

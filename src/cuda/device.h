@@ -65,6 +65,7 @@ typedef struct sk_cuda_level {
     float *face[3];          /* [capacity][cells] coefficient of the lower face */
     float *excess, *inverse; /* [capacity][cells] */
     float *x, *b;            /* [capacity][cells] */
+    float *lower;            /* [capacity][cells] bounds of a lowered solve; NULL where there are none */
 } sk_cuda_level;
 
 /* What launches of an iteration ask for at their start. A record of 16 bytes is one load: each load takes as long as
@@ -99,6 +100,7 @@ typedef struct sk_cuda_solver {
     double tolerance;
     int norm, max_iterations;
     int bounded; /* the unknowns are at least 0: bounded_dim.cu */
+    int lowered; /* or at least what is in LOWER of the grid, which is not above 0 */
     int idle;    /* there is nothing to solve; the solution is 0 */
 
     /* of this solve, written by the device */

@@ -134,11 +134,9 @@ static int has_odd_period(const selkie_scene *scene)
 static const char *missing_in_unilateral(const selkie_scene *scene)
 {
     const selkie_unilateral_def *def = &scene->unilateral;
-    return sk_scene_surface_tension(scene) > 0.0            ? "unilateral incompressibility with surface tension"
-           : def->suction                                   ? "unilateral.suction"
-           : def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""
-           : def->solver != SELKIE_UNILATERAL_ACTIVE_SET    ? "unilateral.solver \"mprgp\""
-                                                            : NULL;
+    return def->prediction != SELKIE_PREDICTION_PARTICLES ? "unilateral.prediction \"flux\""
+           : def->solver != SELKIE_UNILATERAL_ACTIVE_SET  ? "unilateral.solver \"mprgp\""
+                                                          : NULL;
 }
 
 /* The modes of rigid bodies are dense matrices on the device: 0.3 GB each for so many bodies. */

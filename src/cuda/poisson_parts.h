@@ -151,6 +151,12 @@ SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, si
                : 0.0f;
 }
 
+/* The bound of an unknown of a level. */
+SK_DEVICE float bound_at(const sk_cuda_solver *solver, int depth, size_t at)
+{
+    return solver->lowered ? solver->level[depth].lower[at] : 0.0f;
+}
+
 /* The next direction, p = z + beta p, and the step along it from r z and z A z of a cycle's result z. Its curvature
  * p A p follows from that of the last one, to which it is orthogonal (Chronopoulos and Gear 1989, s-step iterative
  * methods for symmetric linear systems). By one thread. */
@@ -188,7 +194,7 @@ SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     solver->block_count = step->grid.block_count;
     solver->surface_cells = 0;
-    solver->bounded = solver->idle = 0;
+    solver->bounded = solver->lowered = solver->idle = 0;
     for (int depth = 0; depth < solver->level_count; depth++)
         solver->count[depth][0] = solver->count[depth][1] = solver->unknowns[depth] = solver->numbers[depth] = 0;
 }

@@ -372,7 +372,13 @@ SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
         const float r = right_side(step, solver, at);
         level->b[at] = r;
         level->x[at] = solver->high[at] = solver->low[at] = 0.0f;
-        const float pushes = solver->bounded && r < 0.0f ? 0.0f : r; /* a bound holds what is pulled down */
+        float pushes = solver->bounded && r < 0.0f ? 0.0f : r; /* a bound holds what is pulled down */
+        if (solver->lowered) {
+            const float bound =
+                level->inverse[at] > 0.0f ? solver->scale * step->grid.fields[SK_FIELD_LOWER][at] : 0.0f;
+            level->lower[at] = bound;
+            pushes = sk_natural_residual(sk_bound_gap(0.0f, 0.0f, bound), r, level->inverse[at]);
+        }
         double sums[2] = {(double)pushes * (double)pushes, largest ? fabs((double)pushes) : 0.0};
         sum_two(sums, largest);
         if (threadIdx.x == 0) {
@@ -417,8 +423,8 @@ static __global__ void __launch_bounds__(CELLS, 2)
 
 /* --- Solves under bounds --- */
 
-/* Right sides of the cells of a coarse level's own problem: sums of the children's. By the thread blocks of a launch,
- * a thread a cell. */
+/* Right sides and bounds of the cells of a coarse level's own problem: sums of the children's. By the thread blocks of
+ * a launch, a thread a cell. */
 SK_DEVICE void restrict_level_problem(sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
     const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
@@ -433,11 +439,17 @@ SK_DEVICE void restrict_level_problem(sk_cuda_solver *solver, const sk_cuda_data
             first[d] = 2 * (cell[d] % half);
         }
         const int own = fine_block(fine, map, child_block), has = own && (depth > 1 || solver->active[own]);
-        float sum = 0.0f;
-        for (int child = 0; has && child < SK_CORNERS; child++)
-            sum += fine->b[(size_t)own * CELLS +
-                           cell_index(first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2))];
+        float sum = 0.0f, highest = -INFINITY; /* the bound of a coarse cell is the highest of its children's */
+        for (int child = 0; has && child < SK_CORNERS; child++) {
+            const size_t at = (size_t)own * CELLS +
+                              cell_index(first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2));
+            sum += fine->b[at];
+            if (solver->lowered && fine->inverse[at] > 0.0f)
+                highest = sk_larger(fine->lower[at], highest);
+        }
         level->b[(size_t)block * CELLS + c] = SK_RESTRICTION_SCALE * sum;
+        if (solver->lowered)
+            level->lower[(size_t)block * CELLS + c] = highest;
     }
 }
 

@@ -30,14 +30,23 @@ typedef struct surface_memory {
 
 /* --- curvature --- */
 
-/* Is a cell liquid with air behind one of its sides, or air with liquid? */
-SK_DEVICE int is_beside_surface(const sk_grid *grid, sk_plain_cell cell)
+/* Beside unilateral incompressibility full cells are the liquid. */
+SK_DEVICE int kind_at(const sk_step *step, sk_plain_cell cell)
 {
-    const int own = grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK;
+    const size_t at = sk_plain_index(cell);
+    const int kind = step->grid.kinds[at] & SK_CELL_KIND_MASK;
+    if (!step->full_cells || kind == SK_CELL_SOLID)
+        return kind;
+    return step->grid.fields[step->full_cells][at] >= 0.0f ? SK_CELL_LIQUID : SK_CELL_AIR;
+}
+
+/* Is a cell liquid with air behind one of its sides, or air with liquid? */
+SK_DEVICE int is_beside_surface(const sk_step *step, sk_plain_cell cell)
+{
+    const int own = kind_at(step, cell);
     int beside = 0;
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        const sk_plain_cell next = sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1);
-        const int other = grid->kinds[sk_plain_index(next)] & SK_CELL_KIND_MASK;
+        const int other = kind_at(step, sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1));
         beside |= other != SK_CELL_SOLID && other != own;
     }
     return own != SK_CELL_SOLID && beside;
@@ -136,7 +145,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
-        const int beside = is_beside_surface(&step->grid, cell);
+        const int beside = is_beside_surface(step, cell);
         float curvature = 0.0f;
         if (__syncthreads_or(beside)) {
             load_slots_around(&step->grid, block, slots);
@@ -218,11 +227,28 @@ static __global__ void push_faces(const sk_step *step, const sk_cuda_constants *
     }
 }
 
+/* The pressure at the border of the full cells: unilateral incompressibility takes it into its problem. */
+static __global__ void press_cells(const sk_step *step, const sk_cuda_constants *constants)
+{
+    SK_CUDA_WAIT();
+    float *capillary = step->grid.fields[step->capillary];
+    const uint32_t *material = materials_of(step, constants);
+    SK_CUDA_EACH(i, (size_t)step->grid.block_count * SK_BLOCK_CELLS)
+    {
+        const sk_plain_cell cell = {(int)(i / SK_BLOCK_CELLS), (int)(i % SK_BLOCK_CELLS)};
+        capillary[i] = cell.slot ? tension_at_border(step, &constants->tension, material, cell) : 0.0f;
+    }
+}
+
 static void launch_tension(sk_cuda *cuda, const sk_step *host)
 {
-    (void)host;
     launch_curvatures(cuda);
-    SK_LAUNCH_SIMPLE(cuda, push_faces, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
+    if (host->capillary)
+        SK_LAUNCH_SIMPLE(cuda, press_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step,
+                         &cuda->device->constants);
+    else
+        SK_LAUNCH_SIMPLE(cuda, push_faces, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step,
+                         &cuda->device->constants);
 }
 
 selkie_code SK_DIM(sk_cuda_tension)(sk_step *step, selkie_error *error)

@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "cuda/phases.h"
+#include "methods/uic/uic.h"
 }
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
@@ -31,7 +32,8 @@ SK_DEVICE void begin_bounded(const sk_step *step, sk_cuda_solver *solver, sk_cud
     solver->tolerance = of == OF_DENSITY_AGAIN ? fmax(def->tolerance, roughly) : def->tolerance;
     solver->max_iterations = def->max_iterations;
     solver->bounded = 1;
-    solver->idle = !((double)largest > (of == OF_DENSITY_AGAIN ? good_enough : 0.0));
+    solver->lowered = of == OF_PRESSURE && (def->suction || step->capillary); /* may be active without any excess */
+    solver->idle = !solver->lowered && !((double)largest > (of == OF_DENSITY_AGAIN ? good_enough : 0.0));
     data->unilateral.largest = largest;
     if (of == OF_DENSITY)
         data->unilateral.shifted = largest > 0.0f;
@@ -437,8 +439,19 @@ static __global__ void stop_at_walls(const sk_step *step)
     }
 }
 
+static __global__ void mark_full(const sk_step *step, const sk_cuda_constants *constants)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        const surroundings around = surroundings_of(step, cell.slot, nullptr);
+        step->grid.fields[constants->spare][sk_plain_index(cell)] = spare_of_cell(&around, cell);
+    }
+}
+
 static void launch_predict(sk_cuda *cuda, const sk_step *host)
 {
+    SK_LAUNCH_SIMPLE(cuda, mark_full, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
     SK_LAUNCH_SIMPLE(cuda, stop_at_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step);
     if (!sk_step_has_pressure(host))
         return;
@@ -452,19 +465,71 @@ selkie_code SK_DIM(sk_cuda_uic_predict)(sk_step *step, selkie_error *error)
                                       : sk_cuda_run(step, "uic_stop", launch_predict, error);
 }
 
-static __global__ void mark_full(const sk_step *step, const sk_cuda_constants *constants)
+/* --- bounds of the pressure below 0 --- */
+
+/* Marks surface cells, and all cells outside of the blocks, in `to`. */
+static __global__ void mark_surface(const sk_step *step, int to, int next)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, (size_t)grid->block_count * SK_BLOCK_CELLS)
+    {
+        const int outside = i < SK_BLOCK_CELLS;
+        grid->fields[to][i] = outside || sk_uic_is_surface(grid->fields[SK_FIELD_FILL][i]) ? 1.0f : 0.0f;
+        if (outside)
+            grid->fields[next][i] = 1.0f;
+    }
+}
+
+/* Adds a layer of cells beside marked ones. */
+static __global__ void grow_surface(const sk_step *step, int from, int to)
 {
     SK_CUDA_WAIT();
     SK_CUDA_EACH_CELL(cell, step)
+    step->grid.fields[to][sk_plain_index(cell)] = grown_mark(&step->grid, step->grid.fields[from], cell);
+}
+
+/* Suction far from the marked cells, down to `suction`, and in full cells down to `held` (both Pa, not above 0).
+ * `marks` is a field; 0 = there is no suction. The potential outside of the blocks is 0 again. */
+static __global__ void find_bounds(const sk_step *step, const sk_cuda_constants *constants, int marks, double suction,
+                                   double held)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const float sucked = sk_uic_least_pressure(step, suction), together = sk_uic_least_pressure(step, held);
+    SK_CUDA_EACH(i, (size_t)grid->block_count * SK_BLOCK_CELLS)
     {
-        const surroundings around = surroundings_of(step, cell.slot, nullptr);
-        step->grid.fields[constants->spare][sk_plain_index(cell)] = spare_of_cell(&around, cell);
+        float lower = !marks || grid->fields[marks][i] > 0.0f ? 0.0f : sucked;
+        if (step->capillary && grid->fields[constants->spare][i] >= 0.0f && together < lower)
+            lower = together;
+        grid->fields[SK_FIELD_LOWER][i] = lower;
+        if (i < SK_BLOCK_CELLS)
+            grid->fields[SK_FIELD_POTENTIAL][i] = 0.0f;
     }
+}
+
+static void launch_bounds(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    const selkie_unilateral_def *def = &host->scene->unilateral;
+    int marks = SK_FIELD_LOWER, next = SK_FIELD_POTENTIAL;
+    if (!def->suction && !host->capillary)
+        return;
+    if (def->suction)
+        SK_LAUNCH_SIMPLE(cuda, mark_surface, SK_CUDA_WIDE, SK_CUDA_THREADS, step, marks, next);
+    for (int layer = 0; def->suction && layer < sk_uic_suction_layers(def); layer++) {
+        SK_LAUNCH_SIMPLE(cuda, grow_surface, SK_CUDA_WIDE, SK_CUDA_THREADS, step, marks, next);
+        const int swapped = marks;
+        marks = next;
+        next = swapped;
+    }
+    SK_LAUNCH_SIMPLE(cuda, find_bounds, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants,
+                     def->suction ? marks : 0, -def->suction_pressure, sk_uic_held_pressure(host));
 }
 
 static void launch_pressure_rows(sk_cuda *cuda, const sk_step *host)
 {
-    SK_LAUNCH_SIMPLE(cuda, mark_full, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
+    launch_bounds(cuda, host);
     launch_rows<OF_PRESSURE>(cuda, host);
 }
 

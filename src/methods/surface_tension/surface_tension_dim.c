@@ -41,34 +41,12 @@ static void push_block(const sk_step *step, const sk_tension *tension, int block
     }
 }
 
-/* Surface tension (N/m) at a cell beside the border of the full cells: that of the full cells. */
-static float sigma_at_border(const sk_step *step, const sk_tension *tension, sk_plain_cell cell)
-{
-    const float *full = step->grid.fields[step->full_cells];
-    const uint32_t *material = materials_of(step, tension);
-    float sum = 0.0f, count = 0.0f;
-    if (!tension->has_materials)
-        return tension->sigma[0];
-    if (full[sk_plain_index(cell)] >= 0.0f)
-        return tension_of_cell(step, tension, material, cell);
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        const sk_plain_cell other = sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1);
-        if (!(full[sk_plain_index(other)] >= 0.0f))
-            continue;
-        sum += tension_of_cell(step, tension, material, other);
-        count += 1.0f;
-    }
-    return count > 0.0f ? sum / count : tension->sigma[0];
-}
-
 /* Pressure of the curved surface, in the unit of POTENTIAL. */
 selkie_code SK_DIM(sk_tension_of_cells)(sk_step *step, selkie_error *error)
 {
     const sk_tension *tension = sk_step_state(step, &sk_method_surface_tension);
     const sk_grid *grid = &step->grid;
-    const double h = grid->cell_size;
-    const float unit = (float)(sk_step_kick(step) / (step->density * h * h));
-    const float *curvature = grid->fields[tension->curvature];
+    const uint32_t *material = materials_of(step, tension);
     float *capillary = grid->fields[step->capillary];
     (void)error;
     memset(capillary, 0, SK_BLOCK_CELLS * sizeof *capillary);
@@ -78,11 +56,7 @@ selkie_code SK_DIM(sk_tension_of_cells)(sk_step *step, selkie_error *error)
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     SK_PLAIN_EACH_CELL(cell, b)
-    {
-        const size_t here = sk_plain_index(cell);
-        const float bent = curvature[here];
-        capillary[here] = bent == 0.0f ? 0.0f : unit * sigma_at_border(step, tension, cell) * bent;
-    }
+    capillary[sk_plain_index(cell)] = tension_at_border(step, tension, material, cell);
     return SELKIE_OK;
 }
 

@@ -174,6 +174,37 @@ SK_KERNEL float tension_of_cell(const sk_step *step, const sk_tension *tension, 
     return sum / (float)(last - first);
 }
 
+/* Surface tension (N/m) at a cell beside the border of the full cells: that of the full cells. */
+SK_KERNEL float tension_of_border(const sk_step *step, const sk_tension *tension, const uint32_t *material,
+                                  sk_plain_cell cell)
+{
+    const float *full = step->grid.fields[step->full_cells];
+    float sum = 0.0f, count = 0.0f;
+    if (!material)
+        return tension->sigma[0];
+    if (full[sk_plain_index(cell)] >= 0.0f)
+        return tension_of_cell(step, tension, material, cell);
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const sk_plain_cell other = sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1);
+        if (!(full[sk_plain_index(other)] >= 0.0f))
+            continue;
+        sum += tension_of_cell(step, tension, material, other);
+        count += 1.0f;
+    }
+    return count > 0.0f ? sum / count : tension->sigma[0];
+}
+
+/* Beside unilateral incompressibility: the pressure of the curved border of the full cells, in the unit of POTENTIAL.
+ */
+SK_KERNEL float tension_at_border(const sk_step *step, const sk_tension *tension, const uint32_t *material,
+                                  sk_plain_cell cell)
+{
+    const double h = step->grid.cell_size;
+    const float unit = (float)(sk_step_kick(step) / (step->density * h * h)),
+                bent = step->grid.fields[tension->curvature][sk_plain_index(cell)];
+    return bent == 0.0f ? 0.0f : unit * tension_of_border(step, tension, material, cell) * bent;
+}
+
 /* The impulse on the lower face of a cell across axis d, m/s; one of the cells beside it is liquid, the other air. */
 SK_KERNEL float tension_on_face(const sk_step *step, const sk_tension *tension, const uint32_t *material,
                                 sk_plain_cell cell, int d)

@@ -22,6 +22,10 @@
 #ifndef SK_METHODS_UIC_UIC_H
 #define SK_METHODS_UIC_UIC_H
 
+#include <math.h>
+
+#include "base/kernel.h"
+#include "defs/materials.h"
 #include "methods/method.h"
 
 extern const sk_method sk_method_uic;
@@ -34,6 +38,26 @@ static inline float *sk_uic_spare_of(const sk_step *step)
 {
     const sk_uic_state *state = (const sk_uic_state *)sk_step_state(step, &sk_method_uic);
     return step->grid.fields[state->spare];
+}
+
+/* A pressure (Pa) in the unit q of the unknowns. */
+SK_KERNEL float sk_uic_least_pressure(const sk_step *step, double pressure)
+{
+    const double h = step->grid.cell_size;
+    return (float)(pressure * step->dt * sk_step_kick(step) / (step->density * h * h));
+}
+
+/* Surface tension holds full cells together: liquid comes apart only where the suction exceeds that of the most curved
+ * surface that the grid resolves. Pa, not above 0. */
+static inline double sk_uic_held_pressure(const sk_step *step)
+{
+    return -(step->dimension - 1) * sk_scene_surface_tension(step->scene) / step->grid.cell_size;
+}
+
+/* Layers of cells around the surface without suction. */
+static inline int sk_uic_suction_layers(const selkie_unilateral_def *def)
+{
+    return (int)ceil(def->suction_depth);
 }
 
 /* Do rows of full cells bound the flow? The source's form of the prediction bounds the density in all cells. */

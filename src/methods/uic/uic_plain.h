@@ -398,6 +398,17 @@ SK_KERNEL float stopped(const surroundings *around, sk_plain_cell cell, int d, f
     return thin && velocity == velocity ? solid_velocity_at(around->step, cell, d) : velocity;
 }
 
+/* --- suction --- */
+
+/* The mark of a cell with that of the cells beside it. */
+SK_KERNEL float grown_mark(const sk_grid *grid, const float *marks, sk_plain_cell cell)
+{
+    float marked = marks[sk_plain_index(cell)];
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        marked = fmaxf(marked, marks[sk_plain_index(sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1))]);
+    return marked;
+}
+
 /* --- pressure --- */
 
 /* The velocity of a lower face after the solve. Faces inside a no-slip solid take its velocity. */

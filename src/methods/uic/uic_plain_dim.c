@@ -107,12 +107,7 @@ static void mark_surface(const sk_step *step, int block, float *marks)
 static void grow_surface(const sk_step *step, int block, const float *from, float *to)
 {
     SK_PLAIN_EACH_CELL(cell, block)
-    {
-        float marked = from[sk_plain_index(cell)];
-        for (int side = 0; side < 2 * SELKIE_DIM; side++)
-            marked = fmaxf(marked, from[sk_plain_index(sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1))]);
-        to[sk_plain_index(cell)] = marked;
-    }
+    to[sk_plain_index(cell)] = grown_mark(&step->grid, from, cell);
 }
 
 static void finish_block(const sk_step *step, int block, float scale)

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/dimension.h"
-#include "defs/materials.h"
 #include "grid/barriers.h"
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
@@ -191,14 +190,11 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
     }
 }
 
-/* Surface tension holds full cells together: liquid comes apart only where the suction exceeds that of the most curved
- * surface that the grid resolves. */
+/* Full cells may have the suction that surface tension holds. */
 static const float *hold_together(sk_step *step)
 {
     const sk_grid *grid = &step->grid;
-    const double h = grid->cell_size;
-    const double pressure = (SELKIE_DIM - 1) * sk_scene_surface_tension(step->scene) / h;
-    const float least = (float)(-pressure * step->dt * sk_step_kick(step) / (step->density * h * h));
+    const float least = sk_uic_least_pressure(step, sk_uic_held_pressure(step));
     const float *spare = sk_uic_spare_of(step);
     float *lower = grid->fields[SK_FIELD_LOWER];
     const int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
@@ -219,7 +215,7 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
     if (!def->suction)
         return step->capillary ? hold_together(step) : NULL;
     float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
-    int layers = (int)ceil(def->suction_depth);
+    const int layers = sk_uic_suction_layers(def);
 
     /* Cells outside all blocks are air. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
@@ -242,9 +238,7 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
     }
 
     /* Marked cells allow no suction. The potential of cells outside all blocks is 0 again. */
-    const double unit =
-        step->density * grid->cell_size * grid->cell_size / (step->dt * sk_step_kick(step)); /* Pa of q = 1 */
-    const float least = (float)(-def->suction_pressure / unit);
+    const float least = sk_uic_least_pressure(step, -def->suction_pressure);
     float *lower = grid->fields[SK_FIELD_LOWER];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
