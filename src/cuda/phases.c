@@ -158,7 +158,6 @@ static const char *missing_beside_bodies(const selkie_scene *scene)
            : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
                ? "rigid bodies with unilateral incompressibility"
            : sk_scene_viscosity(scene) > 0.0 ? "rigid bodies in a viscous liquid"
-           : sk_scene_has_heat(scene)        ? "rigid bodies with heat"
            : scene->domain.periodic          ? "rigid bodies between periodic sides"
                                              : NULL;
 }

@@ -31,6 +31,7 @@ enum {
     UNILATERAL = 128,
     STIRRED = 256, /* particles of a cell have other temperatures */
     SMALL = 512,   /* few cells, for a device that is emulated */
+    BODIES = 1024, /* a light box and a heavy ball */
 };
 
 typedef struct heat_case {
@@ -46,6 +47,7 @@ typedef struct heat_scene {
     selkie_obstacle_def obstacles[2];
     selkie_source_def source;
     selkie_drain_def drain;
+    selkie_body_def bodies[2];
 } heat_scene;
 
 static void set_obstacles(heat_scene *s, int dimension)
@@ -88,6 +90,23 @@ static void set_streams(heat_scene *s, int dimension)
     s->scene.source_count = s->scene.drain_count = 1;
 }
 
+static void set_bodies(heat_scene *s, int dimension)
+{
+    for (int b = 0; b < 2; b++) {
+        selkie_body_defaults(&s->bodies[b]);
+        selkie_shape_defaults(&s->bodies[b].shape, b ? SELKIE_SHAPE_SPHERE : SELKIE_SHAPE_BOX);
+        s->bodies[b].density = b ? 2500.0 : 200.0;
+        for (int d = 0; d < dimension; d++) {
+            s->bodies[b].shape.min[d] = d == 1 ? 0.4 : 0.05;
+            s->bodies[b].shape.max[d] = d == 1 ? 0.7 : 0.3;
+            s->bodies[b].shape.center[d] = d == 1 ? 0.4 : 0.7 * s->scene.domain.size[d];
+        }
+        s->bodies[b].shape.radius = 0.14;
+    }
+    s->scene.bodies = s->bodies;
+    s->scene.body_count = 2;
+}
+
 static void set_heat_scene(heat_scene *s, const heat_case *of)
 {
     memset(s, 0, sizeof *s);
@@ -123,6 +142,8 @@ static void set_heat_scene(heat_scene *s, const heat_case *of)
         set_obstacles(s, of->dimension);
     if (of->with & SOURCE)
         set_streams(s, of->dimension);
+    if (of->with & BODIES)
+        set_bodies(s, of->dimension);
     if (of->with & UNILATERAL)
         s->scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
@@ -230,6 +251,8 @@ HEAT_TEST(test_beyond_2d, 1, 2, 0, 40, 2e5, SELKIE_TRANSFER_FLIP)
 HEAT_TEST(test_viscous_2d, 1, 2, VISCOUS | WARM_FLOOR, 3, 0.6, SELKIE_TRANSFER_APIC)
 HEAT_TEST(test_source_2d, 1, 2, SOURCE | WARM_FLOOR | EXPANDS, 4, 0.6, SELKIE_TRANSFER_FLIP)
 HEAT_TEST(test_unilateral_2d, 0, 2, UNILATERAL | WARM_FLOOR, 3, 2e6, SELKIE_TRANSFER_FLIP)
+HEAT_TEST(test_bodies_2d, 0, 2, BODIES | WARM_FLOOR | AIR | EXPANDS, 4, 2e6, SELKIE_TRANSFER_APIC)
+HEAT_TEST(test_small_bodies_3d, 0, 3, SMALL | BODIES | WARM_FLOOR | AIR | OBSTACLE, 3, 1e7, SELKIE_TRANSFER_FLIP)
 HEAT_TEST(test_small_3d, 1, 3, SMALL | OTHER | WARM_FLOOR | AIR | OBSTACLE | EXPANDS, 2, 1e4, SELKIE_TRANSFER_APIC)
 HEAT_TEST(test_small_solver_3d, 0, 3, SMALL | WARM_FLOOR | AIR | OBSTACLE, 2, 1e7, SELKIE_TRANSFER_FLIP)
 HEAT_TEST(test_water_3d, 1, 3, WARM_FLOOR | AIR | OBSTACLE, 3, 0.6, SELKIE_TRANSFER_FLIP)
@@ -332,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_small_3d),
         cmocka_unit_test(test_small_solver_3d), cmocka_unit_test(test_water_3d),
         cmocka_unit_test(test_solver_3d),       cmocka_unit_test(test_viscous_3d),
+        cmocka_unit_test(test_bodies_2d),       cmocka_unit_test(test_small_bodies_3d),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
