@@ -252,6 +252,9 @@ selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error 
                     "the particles", error);
     }
     cuda->particle_capacity = capacity;
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+        return step->dimension == 2 ? sk_cuda_grow_mpm_2d(step, before, error)
+                                    : sk_cuda_grow_mpm_3d(step, before, error);
     if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return step->dimension == 2 ? sk_cuda_grow_sph_2d(step, before, error)
                                     : sk_cuda_grow_sph_3d(step, before, error);

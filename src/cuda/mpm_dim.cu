@@ -320,8 +320,20 @@ selkie_code SK_DIM(sk_cuda_take_mpm)(sk_step *step, selkie_error *error)
     return sk_cuda_take(cuda, &cuda->shadow.mpm_nodes, blocks * SK_BLOCK_CELLS * sizeof(float4), 1, error);
 }
 
+selkie_code SK_DIM(sk_cuda_grow_mpm)(sk_step *step, size_t before, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    sk_cuda_give(cuda, cuda->shadow.mpm_gifts, before * sizeof(stored_gift));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_gifts, cuda->particle_capacity * sizeof(stored_gift), 0, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->data->mpm_gifts, &cuda->shadow.mpm_gifts, sizeof cuda->shadow.mpm_gifts,
+                                cudaMemcpyHostToDevice, cuda->stream),
+                "the particles", error);
+    return SELKIE_OK;
+}
+
 void SK_DIM(sk_cuda_fill_mpm)(const sk_step *step, sk_cuda_constants *constants)
 {
+    constants->options.kind = SK_TRANSFER_FLIP; /* points have no matrices of APIC that streams could set to 0 */
     sk_cuda_mpm *to = &constants->mpm;
     to->dt = (float)step->last_dt;
     to->kick = (float)sk_step_kick(step);

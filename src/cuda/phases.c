@@ -181,8 +181,6 @@ static const char *missing_part(const selkie_scene *scene)
         return "a discretization other than \"grid\", \"mpm\" and \"sph\"";
     const int has_streams = scene->source_count || scene->drain_count || adds(scene, SELKIE_CHANGE_SOURCE) ||
                             adds(scene, SELKIE_CHANGE_DRAIN);
-    if (has_points && has_streams)
-        return "sources and drains of elastoplastic points";
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))
         return missing_in_unilateral(scene);
     if ((scene->body_count || adds(scene, SELKIE_CHANGE_BODY)) && missing_beside_bodies(scene))

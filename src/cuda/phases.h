@@ -51,6 +51,7 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     struct sk_cuda_constants;                                                                                          \
     selkie_code sk_cuda_take_mpm_##dim(sk_step *step, selkie_error *error);                                            \
     void sk_cuda_fill_mpm_##dim(const sk_step *step, struct sk_cuda_constants *constants);                             \
+    selkie_code sk_cuda_grow_mpm_##dim(sk_step *step, size_t before, selkie_error *error);                             \
     selkie_code sk_cuda_viscosity_##dim(sk_step *step, selkie_error *error);                                           \
     /* Memory of viscosity, its constants of the step, and what became of its solve. */                                \
     selkie_code sk_cuda_take_viscosity_##dim(sk_step *step, selkie_error *error);                                      \

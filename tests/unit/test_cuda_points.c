@@ -76,6 +76,85 @@ static void test_points_3d(void **state)
     points(3, 20);
 }
 
+/* Clay that a jet throws and a box keeps filled, among a drain and a ball. */
+static void streams_of_points(int dimension, int steps)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_material_def material;
+    selkie_obstacle_def obstacle;
+    selkie_source_def sources[2];
+    selkie_drain_def drain;
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.discretization = SELKIE_DISCRETIZATION_MPM;
+    scene.domain.cell_size = dimension == 3 ? 1.0 / 12 : 1.0 / 24;
+    selkie_material_defaults(&material);
+    material.name = "clay";
+    material.kind = SELKIE_MATERIAL_ELASTOPLASTIC;
+    material.elastoplastic.plasticity = SELKIE_PLASTICITY_VON_MISES;
+    for (int l = 0; l < 2; l++)
+        liquids[l].material = "clay";
+    liquids[0].velocity[0] = 1.0;
+    for (int s = 0; s < 2; s++) {
+        selkie_source_defaults(&sources[s]);
+        selkie_shape_defaults(&sources[s].shape, SELKIE_SHAPE_BOX);
+        sources[s].material = "clay";
+        for (int d = 0; d < dimension; d++) {
+            sources[s].shape.min[d] = d == 1 ? 1.0 : s ? 0.6 : 0.2;
+            sources[s].shape.max[d] = sources[s].shape.min[d] + (d == 2 ? 0.15 : 0.2);
+        }
+    }
+    sources[0].velocity[1] = -3.0;
+    selkie_drain_defaults(&drain);
+    selkie_shape_defaults(&drain.shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < dimension; d++)
+        drain.shape.max[d] = 0.2;
+    drain.flow_rate = dimension == 3 ? 0.05 : 0.3;
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.center[0] = 0.3, obstacle.shape.center[1] = 0.75;
+    obstacle.shape.center[2] = dimension == 3 ? 0.3 : 0.0;
+    obstacle.shape.radius = 0.15;
+    scene.sources = sources, scene.source_count = 2;
+    scene.drains = &drain, scene.drain_count = 1;
+    scene.obstacles = &obstacle, scene.obstacle_count = 1;
+    scene.materials = &material, scene.material_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    const int64_t before = plain->step.particles.count;
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        const double apart = difference(plain, cuda);
+        print_message("step %d: %lld and %lld new points, %lld and %lld gone, %g m apart\n", n + 1,
+                      (long long)p->emitted, (long long)q->emitted, (long long)p->drained, (long long)q->drained,
+                      apart);
+        assert_int_equal(p->emitted, q->emitted);
+        assert_int_equal(p->drained, q->drained);
+        assert_true(apart < 1e-3 * scene.domain.cell_size);
+    }
+    assert_true(plain->step.particles.count > before + 32); /* the device had room for so many: it took more */
+    const selkie_statistics *p = &plain->statistics, *c = &cuda->statistics;
+    assert_float_equal(c->elastic_energy, p->elastic_energy, 1e-3 * p->elastic_energy);
+    assert_float_equal(c->kinetic_energy, p->kinetic_energy, 1e-4 * p->kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_streams_2d(void **state)
+{
+    (void)state;
+    streams_of_points(2, 12);
+}
+
+static void test_streams_3d(void **state)
+{
+    (void)state;
+    streams_of_points(3, 4);
+}
+
 /* --- periodic sides --- */
 
 /* Liquid that runs through joined sides: x, and in 3D also z, which has one block. */
@@ -155,7 +234,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_points_2d),   cmocka_unit_test(test_points_3d),   cmocka_unit_test(test_periodic_flight),
-        cmocka_unit_test(test_periodic_2d), cmocka_unit_test(test_periodic_3d),
+        cmocka_unit_test(test_periodic_2d), cmocka_unit_test(test_periodic_3d), cmocka_unit_test(test_streams_2d),
+        cmocka_unit_test(test_streams_3d),
     };
     if (getenv("SELKIE_TEST_FILTER"))
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
