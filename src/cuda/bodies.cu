@@ -43,6 +43,12 @@ selkie_code sk_cuda_take_bodies(sk_step *step, selkie_error *error)
 void sk_cuda_release_bodies(sk_cuda *cuda)
 {
     sk_cuda_bodies *bodies = cuda->bodies;
+    if (cuda->drag) {
+        free_staged(&cuda->drag->places);
+        free_staged(&cuda->drag->faces);
+    }
+    free(cuda->drag);
+    cuda->drag = NULL;
     if (!bodies)
         return;
     free_staged(&bodies->faces);

@@ -353,27 +353,34 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) add_impulses(const sk_
     }
 }
 
-/* Impulses of the pressure on the bodies, for the whole step. */
-static selkie_code take_impulses(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_cuda_sum_modes)(sk_step *step, const double (**sums)[SK_POISSON_MODES], selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     const sk_cuda_modes *modes = &cuda->bodies->modes_shadow;
-    const double h = step->grid.cell_size, mass = step->density * pow(h, SELKIE_DIM) * (1.0 + step->reflection);
     const int bodies = modes->body_count;
     char *here = cuda->bodies->lists.here + ((char *)modes->impulse - cuda->bodies->lists.there);
-    const double *sums = (const double *)(const void *)here;
     SK_LAUNCH_AFTER(cuda, add_impulses, bodies < SK_CUDA_WIDE ? bodies : SK_CUDA_WIDE, SK_CUDA_THREADS,
                     &cuda->device->step, cuda->bodies->modes);
     SK_CUDA_TRY(cudaMemcpyAsync(here, modes->impulse, (size_t)bodies * 6 * sizeof(double), cudaMemcpyDeviceToHost,
                                 cuda->stream),
                 "the impulses on the bodies", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the impulses on the bodies", error);
-    for (int b = 0; b < bodies; b++) {
+    *sums = (const double(*)[SK_POISSON_MODES])(const void *)here;
+    return SELKIE_OK;
+}
+
+/* Impulses of the pressure on the bodies, for the whole step. */
+static selkie_code take_impulses(sk_step *step, selkie_error *error)
+{
+    const double h = step->grid.cell_size, mass = step->density * pow(h, SELKIE_DIM) * (1.0 + step->reflection);
+    const double(*sums)[SK_POISSON_MODES];
+    SK_TRY(SK_DIM(sk_cuda_sum_modes)(step, &sums, error));
+    for (int b = 0; b < step->rigid->body_count; b++) {
         sk_rigid_body *body = &step->rigid->bodies[b];
         for (int d = 0; d < SELKIE_DIM; d++)
-            body->impulse[d] += mass * sums[6 * b + d];
+            body->impulse[d] += mass * sums[b][d];
         for (int k = SELKIE_DIM; k < (SELKIE_DIM == 3 ? 6 : 3); k++)
-            body->angular_impulse[SELKIE_DIM == 3 ? k - 3 : 2] += mass * h * sums[6 * b + k];
+            body->angular_impulse[SELKIE_DIM == 3 ? k - 3 : 2] += mass * h * sums[b][k];
     }
     return SELKIE_OK;
 }

@@ -76,6 +76,17 @@ typedef struct sk_cuda_bodies {
     size_t partial_bytes;
 } sk_cuda_bodies;
 
+/* Bodies that viscous liquid sticks to. */
+typedef struct sk_cuda_drag {
+    sk_cuda_staged places; /* of the blocks near bodies, and their slots */
+    sk_cuda_staged faces;  /* inside the bodies, and what each of them gains */
+    size_t count, gains;   /* faces, and where the gains begin */
+    int32_t *owner[3];     /* device: [capacity][cells] body + 1 of a face; 0 = none */
+} sk_cuda_drag;
+
+/* Flux times q of each body after a solve, on the host. */
+selkie_code sk_cuda_sum_modes_2d(sk_step *step, const double (**sums)[SK_POISSON_MODES], selkie_error *error);
+selkie_code sk_cuda_sum_modes_3d(sk_step *step, const double (**sums)[SK_POISSON_MODES], selkie_error *error);
 /* Room for as many bytes on both sides; what was there is lost. */
 selkie_code sk_cuda_stage(sk_cuda_staged *staged, size_t bytes, selkie_error *error);
 /* The state of the bodies, made when it is asked for first. */

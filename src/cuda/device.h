@@ -437,6 +437,7 @@ struct sk_cuda {
     size_t role_bytes;
     sk_cuda_sums *sums; /* of probes; NULL = none yet. Not among the allocations */
     size_t sum_bytes;
+    struct sk_cuda_drag *drag;     /* no-slip bodies in the viscous solve; NULL = none */
     struct sk_cuda_bodies *bodies; /* rigid bodies in the liquid; NULL = none. Not among the allocations */
 };
 

@@ -251,11 +251,9 @@ static void launch_flight(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, nullptr, cuda->data);
 }
 
-selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
+/* A solve whose system has been launched, with the bodies in it, and what follows. */
+static selkie_code solve(sk_step *step, const char *name, sk_cuda_launches end, selkie_error *error)
 {
-    if (!sk_step_has_pressure(step))
-        return sk_cuda_run(step, "flight", launch_flight, error);
-    SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
     if (step->modes) {
         SK_TRY(SK_DIM(sk_cuda_read_modes)(step, error));
         SK_TRY(sk_cuda_run(step, "start with bodies", SK_DIM(sk_cuda_start_modes), error));
@@ -263,10 +261,18 @@ selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
     }
     selkie_code code = SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error);
     if (code == SELKIE_OK)
-        code = sk_cuda_run(step, "pressure", launch_projection, error);
+        code = sk_cuda_run(step, name, end, error);
     if (step->modes)
         step->cuda->bodies->in_solve = 0;
     return code;
+}
+
+selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
+{
+    if (!sk_step_has_pressure(step))
+        return sk_cuda_run(step, "flight", launch_flight, error);
+    SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
+    return solve(step, "pressure", launch_projection, error);
 }
 
 /* --- gravity in balance with pressure while viscosity acts --- */
@@ -313,13 +319,16 @@ selkie_code SK_DIM(sk_cuda_balance)(sk_step *step, selkie_error *error)
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     SK_TRY(sk_cuda_run(step, "balance_system", launch_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_PRESSURE, error));
-    return sk_cuda_run(step, "balance", launch_balance, error);
+    SK_TRY(solve(step, "balance", launch_balance, error));
+    return SK_DIM(sk_cuda_hold_bodies)(step, 1.0, error);
 }
 
 selkie_code SK_DIM(sk_cuda_release)(sk_step *step, selkie_error *error)
 {
-    return sk_step_has_pressure(step) ? sk_cuda_run(step, "release", launch_release, error) : SELKIE_OK;
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_run(step, "release", launch_release, error));
+    return SK_DIM(sk_cuda_hold_bodies)(step, -1.0, error);
 }
 
 /* --- friction --- */

@@ -51,6 +51,7 @@ static const struct {
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
     {"rigid_liquid", "couple", {sk_cuda_couple_2d, sk_cuda_couple_3d}},
+    {"rigid_liquid", "drag", {sk_cuda_drag_2d, sk_cuda_drag_3d}},
     {"rigid_liquid", "bodies", {sk_cuda_bodies_2d, sk_cuda_bodies_3d}},
     {"rigid_liquid", "body_contacts", {sk_cuda_contacts_2d, sk_cuda_contacts_3d}},
     {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
@@ -142,6 +143,15 @@ static const char *missing_in_unilateral(const selkie_scene *scene)
 /* The modes of rigid bodies are dense matrices on the device: 0.3 GB each for so many bodies. */
 enum { MOST_BODIES = 1024 };
 
+/* Does a change of the run add an element of a kind? */
+static int adds(const selkie_scene *scene, selkie_change_kind kind)
+{
+    int found = 0;
+    for (int c = 0; c < scene->change_count; c++)
+        found |= scene->changes[c].kind == kind;
+    return found;
+}
+
 /* Parts of scenes with bodies; NULL = none is missing. */
 static const char *missing_beside_bodies(const selkie_scene *scene)
 {
@@ -157,18 +167,10 @@ static const char *missing_beside_bodies(const selkie_scene *scene)
            : scene->body_count > MOST_BODIES ? "more than 1024 rigid bodies"
            : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
                ? "rigid bodies with unilateral incompressibility"
-           : sk_scene_viscosity(scene) > 0.0 ? "rigid bodies in a viscous liquid"
-           : scene->domain.periodic          ? "rigid bodies between periodic sides"
-                                             : NULL;
-}
-
-/* Does a change of the run add an element of a kind? */
-static int adds(const selkie_scene *scene, selkie_change_kind kind)
-{
-    int found = 0;
-    for (int c = 0; c < scene->change_count; c++)
-        found |= scene->changes[c].kind == kind;
-    return found;
+           : sk_scene_viscosity(scene) > 0.0 && (scene->obstacle_count || adds(scene, SELKIE_CHANGE_OBSTACLE))
+               ? "rigid bodies beside obstacles in a viscous liquid"
+           : scene->domain.periodic ? "rigid bodies between periodic sides"
+                                    : NULL;
 }
 
 /* The part of a scene that the GPU cannot run yet; NULL = none. What its changes add counts from the start, so that a

@@ -39,6 +39,14 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     /* Bodies in a solve: their lists, between its system and its start; the start in their space; what follows a      \
      * cycle, a product, and a fresh residual (from the solution before it, into the residual after it). */            \
     selkie_code sk_cuda_read_modes_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_drag_##dim(sk_step *step, selkie_error *error);                                                \
+    /* The change of bodies by the pressure that balances gravity; with -1 it is taken back. */                        \
+    selkie_code sk_cuda_hold_bodies_##dim(sk_step *step, double sign, selkie_error *error);                            \
+    /* No-slip bodies in the viscous solve: memory, their faces before and after its weights, and their drag. */       \
+    selkie_code sk_cuda_take_viscous_bodies_##dim(sk_step *step, selkie_error *error);                                 \
+    selkie_code sk_cuda_close_bodies_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_join_bodies_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_give_drag_##dim(sk_step *step, selkie_error *error);                                           \
     void sk_cuda_start_modes_##dim(struct sk_cuda *cuda, const sk_step *step);                                         \
     void sk_cuda_deflate_##dim(struct sk_cuda *cuda);                                                                  \
     void sk_cuda_apply_modes_##dim(struct sk_cuda *cuda);                                                              \

@@ -211,7 +211,7 @@ static int has_viscosities(const sk_step *step)
     return sk_scene_has_viscosity_law(step->scene) || (sk_scene_has_viscosities(step->scene) && has_material(step));
 }
 
-static void launch_system(sk_cuda *cuda, const sk_step *host)
+static void launch_shares(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
@@ -219,9 +219,37 @@ static void launch_system(sk_cuda *cuda, const sk_step *host)
     for (int smoothed = 0; smoothed < 2 && has_viscosities(host); smoothed++)
         SK_LAUNCH_SIMPLE(cuda, measure_logs, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->stress, smoothed);
     SK_LAUNCH_SIMPLE(cuda, measure_shares, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->stress);
-    SK_LAUNCH_SIMPLE(cuda, weigh_stress, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->stress);
+}
+
+static void launch_weights(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(cuda, weigh_stress, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
+                     cuda->stress);
+}
+
+static void launch_levels(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
     SK_DIM(sk_cuda_launch_stress_levels)(cuda);
     SK_DIM(sk_cuda_start_stress)(cuda);
+}
+
+static void launch_system(sk_cuda *cuda, const sk_step *host)
+{
+    launch_shares(cuda, host);
+    launch_weights(cuda, host);
+    launch_levels(cuda, host);
+}
+
+/* The same with bodies that the liquid sticks to. */
+static selkie_code make_system(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_cuda_run(step, "viscosity_shares", launch_shares, error));
+    SK_TRY(SK_DIM(sk_cuda_close_bodies)(step, error));
+    SK_TRY(sk_cuda_run(step, "viscosity_weights", launch_weights, error));
+    SK_TRY(SK_DIM(sk_cuda_join_bodies)(step, error));
+    return sk_cuda_run(step, "viscosity_levels", launch_levels, error);
 }
 
 static void launch_next_pass(sk_cuda *cuda, const sk_step *host)
@@ -267,11 +295,12 @@ static selkie_code send_laws(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_cuda_viscosity)(sk_step *step, selkie_error *error)
 {
     SK_TRY(send_laws(step, error));
-    SK_TRY(sk_cuda_run(step, "viscosity_system", launch_system, error));
+    SK_TRY(step->cuda->drag ? make_system(step, error) : sk_cuda_run(step, "viscosity_system", launch_system, error));
     SK_TRY(SK_DIM(sk_cuda_iterate_stress)(step, SK_CUDA_VISCOSITY, error));
     SK_TRY(sk_cuda_run(step, "viscosity_pass", launch_next_pass, error));
     SK_TRY(SK_DIM(sk_cuda_iterate_stress)(step, SK_CUDA_VISCOSITY_AGAIN, error));
-    return sk_cuda_run(step, "viscosity", launch_end, error);
+    SK_TRY(sk_cuda_run(step, "viscosity", launch_end, error));
+    return step->cuda->drag ? SK_DIM(sk_cuda_give_drag)(step, error) : SELKIE_OK;
 }
 
 selkie_code SK_DIM(sk_cuda_report_viscosity)(sk_step *step, selkie_error *error)
@@ -423,6 +452,7 @@ selkie_code SK_DIM(sk_cuda_take_viscosity)(sk_step *step, selkie_error *error)
     const size_t blocks = (size_t)cuda->shadow.capacity, direct = SK_STRESS_DIRECT;
     SK_TRY(take_levels(step, stress, error));
     SK_TRY(take_fields(cuda, stress, has_viscosities(step), error));
+    SK_TRY(SK_DIM(sk_cuda_take_viscous_bodies)(step, error));
     for (int n = 0; n < 2; n++)
         SK_TRY(sk_cuda_take(cuda, &stress->partial[n], blocks * sizeof(double), 1, error));
     SK_TRY(sk_cuda_take(cuda, &stress->factor, direct * direct * sizeof(double), 1, error));

@@ -455,9 +455,16 @@ static void test_refused(void **state)
         body_scene s;
         selkie_error error = {0};
         set_bodies(&s, 2, SELKIE_VOLUME_NONE, SELKIE_TRANSFER_FLIP);
-        if (n == 0)
+        selkie_obstacle_def obstacle;
+        selkie_obstacle_defaults(&obstacle);
+        selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+        obstacle.shape.radius = 0.1;
+        if (n == 0) {
             s.scene.viscosity = 0.01;
-        else if (n == 1)
+            assert_int_equal(sk_cuda_check(&s.scene, &error), SELKIE_OK);
+            s.scene.obstacles = &obstacle;
+            s.scene.obstacle_count = 1;
+        } else if (n == 1)
             s.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
         else if (n == 2)
             s.bodies[0].liquid_friction = 0.3;

@@ -13,6 +13,7 @@
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
 #include "methods/flip/balance.h"
+#include "rigid/rigid.h"
 
 /* A column at a wall, and a drop that flies and turns: nothing holds it. */
 typedef struct viscous_case {
@@ -121,12 +122,90 @@ static void test_same_bits(void **state)
     selkie_world_destroy(second);
 }
 
+/* A light box and a heavy ball in honey: the liquid holds them where their surface is no-slip, and pressure balances
+ * gravity with them before viscosity acts. */
+static void bodies(int dimension, selkie_wall surface, double viscosity, int steps)
+{
+    if (!device_is_here())
+        skip();
+    viscous_scene s;
+    selkie_body_def own[2];
+    const viscous_case of = {dimension, steps, {viscosity, viscosity}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0};
+    memset(&s, 0, sizeof s);
+    set_viscous_scene(&s, &of);
+    s.scene.domain.cell_size = dimension == 3 ? 1.0 / 10 : 1.0 / 32;
+    s.scene.material_count = 1;
+    s.liquids[1].material = s.liquids[0].material;
+    s.liquids[0].shape.max[0] = 1.0;
+    s.liquids[0].shape.max[2] = s.scene.domain.size[2];
+    for (int b = 0; b < 2; b++) {
+        selkie_body_defaults(&own[b]);
+        selkie_shape_defaults(&own[b].shape, b ? SELKIE_SHAPE_SPHERE : SELKIE_SHAPE_BOX);
+        own[b].density = b ? 2500.0 : 300.0;
+        own[b].surface = surface;
+        own[b].velocity[0] = b ? -0.5 : 0.5;
+        for (int d = 0; d < dimension; d++) {
+            own[b].shape.min[d] = d == 1 ? 0.45 : 0.1;
+            own[b].shape.max[d] = d == 1 ? 0.75 : 0.4;
+            own[b].shape.center[d] = d == 1 ? 0.5 : 0.7 * s.scene.domain.size[d];
+        }
+        own[b].shape.radius = 0.17;
+    }
+    s.scene.bodies = own;
+    s.scene.body_count = 2;
+    selkie_world *plain = make_world(&s.scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&s.scene, SELKIE_BACKEND_CUDA);
+    double most = 0.0;
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        double turned = 0.0, moved = 0.0;
+        for (int b = 0; b < 2; b++) {
+            selkie_body_state p, q;
+            assert_int_equal(selkie_world_body(plain, b, &p), SELKIE_OK);
+            assert_int_equal(selkie_world_body(cuda, b, &q), SELKIE_OK);
+            for (int d = 0; d < 3; d++) {
+                moved = fmax(moved, fabs(p.position[d] - q.position[d]));
+                turned = fmax(turned, fabs(p.angular_velocity[d] - q.angular_velocity[d]));
+            }
+        }
+        const double apart = difference(plain, cuda);
+        most = fmax(most, fabs(plain->step.rigid->bodies[1].drag[1]));
+        print_message("step %d: %g m apart, bodies %g m and %g rad/s; drag %g and %g N s; viscosity %d and %d "
+                      "iterations, pressure %d and %d\n",
+                      n + 1, apart, moved, turned, plain->step.rigid->bodies[1].drag[1],
+                      cuda->step.rigid->bodies[1].drag[1], plain->step.viscous_iterations,
+                      cuda->step.viscous_iterations, plain->step.pressure.iterations, cuda->step.pressure.iterations);
+        /* 1e-3 of a cell in the first step, as far as the tolerance of the solves goes; later ones carry it on. */
+        assert_true(apart < (n ? 1e-2 : 1e-3) * s.scene.domain.cell_size);
+        assert_true(moved < 1e-3 * s.scene.domain.cell_size);
+        assert_true(abs(plain->step.viscous_iterations - cuda->step.viscous_iterations) <= 2);
+    }
+    assert_true(surface == SELKIE_WALL_NO_SLIP ? most > 0.0 : most == 0.0);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_bodies_2d(void **state)
+{
+    (void)state;
+    bodies(2, SELKIE_WALL_FREE_SLIP, 0.05, 4);
+    bodies(2, SELKIE_WALL_NO_SLIP, 0.05, 6);
+    bodies(2, SELKIE_WALL_NO_SLIP, 1e-3, 3);
+}
+
+static void test_bodies_3d(void **state)
+{
+    (void)state;
+    bodies(3, SELKIE_WALL_NO_SLIP, 0.05, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stiff_2d), cmocka_unit_test(test_soft_2d),     cmocka_unit_test(test_levels_2d),
-        cmocka_unit_test(test_two_2d),   cmocka_unit_test(test_friction_2d), cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_stiff_3d), cmocka_unit_test(test_soft_3d),     cmocka_unit_test(test_two_3d),
+        cmocka_unit_test(test_stiff_2d),  cmocka_unit_test(test_soft_2d),     cmocka_unit_test(test_levels_2d),
+        cmocka_unit_test(test_two_2d),    cmocka_unit_test(test_friction_2d), cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_stiff_3d),  cmocka_unit_test(test_soft_3d),     cmocka_unit_test(test_two_3d),
+        cmocka_unit_test(test_bodies_2d), cmocka_unit_test(test_bodies_3d),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

@@ -1,8 +1,9 @@
-/* Gravity in balance with pressure while viscosity acts: see balance_dim.c. Private to flip/. */
+/* Gravity in balance with pressure while viscosity acts: see balance_dim.c. */
 #ifndef SK_METHODS_FLIP_BALANCE_H
 #define SK_METHODS_FLIP_BALANCE_H
 
 #include "defs/materials.h"
+#include "linalg/poisson.h"
 #include "methods/step.h"
 
 /* Is there a surface that viscous liquid sticks to, or an obstacle, whose surface may be oblique? Where nothing but
@@ -24,5 +25,13 @@ static inline int flip_balances(const sk_step *step)
 {
     return flip_scene_balances(step->scene) && !step->liquid_mask;
 }
+
+#define FLIP_BALANCE(dim)                                                                                              \
+    /* The change of the bodies by the pressure, from the sums of flux times q over each body. */                      \
+    void sk_flip_find_held_##dim(sk_step *step, const double(*sums)[SK_POISSON_MODES]);                                \
+    /* Adds it to the velocities of the grid inside them, or with -1 takes it out. */                                  \
+    selkie_code sk_flip_hold_bodies_##dim(sk_step *step, double sign, selkie_error *error);
+FLIP_BALANCE(2d)
+FLIP_BALANCE(3d)
 
 #endif

@@ -37,37 +37,41 @@ static void add_balance(const sk_step *step, float sign)
         add_block(step, b, sign);
 }
 
-/* The change of the bodies' velocities by the pressure, as that of the liquid. */
-static void find_change_of_bodies(const sk_step *step)
+/* Flux times q of each body, in the order of the entries. */
+static selkie_code sum_modes(sk_step *step, double (**sums)[SK_POISSON_MODES], selkie_error *error)
 {
     const sk_poisson_modes *modes = step->modes;
     const float *q = step->grid.fields[SK_FIELD_POTENTIAL];
+    SK_TRY(sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof **sums, "balance", (void **)sums, error));
+    memset(*sums, 0, (size_t)step->rigid->body_count * sizeof **sums);
+    for (size_t e = 0; step->balanced && modes && e < modes->entry_count; e++) {
+        const sk_poisson_mode_entry *entry = &modes->entries[e];
+        for (int m = 0; m < modes->rank; m++)
+            (*sums)[entry->body][m] += (double)entry->flux[m] * (double)q[entry->cell];
+    }
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_flip_find_held)(sk_step *step, const double (*sums)[SK_POISSON_MODES])
+{
+    const sk_poisson_modes *modes = step->modes;
     for (int b = 0; b < step->rigid->body_count; b++) {
         sk_rigid_body *body = &step->rigid->bodies[b];
         memset(body->held_up, 0, sizeof body->held_up);
         memset(body->held_turning, 0, sizeof body->held_turning);
-    }
-    for (size_t e = 0; step->balanced && modes && e < modes->entry_count; e++) {
-        const sk_poisson_mode_entry *entry = &modes->entries[e];
-        sk_rigid_body *body = &step->rigid->bodies[entry->body];
-        for (int k = 0; k < modes->rank; k++) {
+        for (int k = 0; modes && k < modes->rank; k++) {
             double *change = k < SELKIE_DIM    ? &body->held_up[k]
                              : SELKIE_DIM == 3 ? &body->held_turning[k - SELKIE_DIM]
                                                : &body->held_turning[2];
             for (int m = 0; m < modes->rank; m++)
-                *change += (k < SELKIE_DIM ? 1.0 : 1.0 / step->grid.cell_size) * modes->response[entry->body][k][m] *
-                           (double)entry->flux[m] * (double)q[entry->cell];
+                *change += (k < SELKIE_DIM ? 1.0 : 1.0 / step->grid.cell_size) * modes->response[b][k][m] * sums[b][m];
         }
     }
 }
 
-static selkie_code add_to_bodies(sk_step *step, double sign, selkie_error *error)
+selkie_code SK_DIM(sk_flip_hold_bodies)(sk_step *step, double sign, selkie_error *error)
 {
     sk_velocity_change *changes;
-    if (!step->rigid || !step->rigid->body_count)
-        return SELKIE_OK;
-    if (sign > 0.0)
-        find_change_of_bodies(step);
     SK_TRY(
         sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof *changes, "balance", (void **)&changes, error));
     for (int b = 0; b < step->rigid->body_count; b++)
@@ -78,6 +82,18 @@ static selkie_code add_to_bodies(sk_step *step, double sign, selkie_error *error
         }
     SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, changes, step->threads);
     return SELKIE_OK;
+}
+
+static selkie_code add_to_bodies(sk_step *step, double sign, selkie_error *error)
+{
+    double(*sums)[SK_POISSON_MODES];
+    if (!step->rigid || !step->rigid->body_count)
+        return SELKIE_OK;
+    if (sign > 0.0) {
+        SK_TRY(sum_modes(step, &sums, error));
+        SK_DIM(sk_flip_find_held)(step, (const double(*)[SK_POISSON_MODES])sums);
+    }
+    return SK_DIM(sk_flip_hold_bodies)(step, sign, error);
 }
 
 static void find_block_plain(const sk_step *step, int block)

@@ -10,22 +10,15 @@
  * axes, and the engine leaves the impulses along held ones out. A body that is thinner than a cell has no face of its
  * own and no drag.
  */
-#include "methods/viscosity/viscosity_bodies.h"
+#include "methods/viscosity/viscosity_bodies_plain.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "grid/plain.h"
-#include "linalg/stress.h"
-#include "linalg/stress_kernels.h"
-#include "methods/liquid_plain.h"
 #include "methods/viscosity/viscosity.h"
 #include "rigid/rigid.h"
 
-/* Stiffness of bodies over that of the liquid, and its bounds (viscosity x time / cell size^2). With 100 a body shears
- * by a hundredth of what the liquid beside it does. With 1,000 the solve of a light box half out of honey takes more
- * than 100 iterations in 3D. */
-static const float body_stiffness = 1e2f, least_stiffness = 1e1f, most_stiffness = 1e5f;
 static const float held_mass = 1e4f; /* of faces along held axes, over their own mass */
 
 static int takes_part(const sk_rigid *rigid, int body)
@@ -61,30 +54,9 @@ static float velocity_at(const sk_step *step, int body, int d, const float arm[3
     return (float)(state->velocity[d] + fall + w[e] * (double)arm[g] - w[g] * (double)arm[e]);
 }
 
-/* The liquid's share of a face, as of the faces outside: what moves with the body. */
-static float liquid_at(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell cell, int d)
-{
-    const size_t here = sk_plain_index(cell), before = sk_plain_index(sk_plain_next(&step->grid, cell, d, -1));
-    float sum = 0.0f;
-    for (int n = 0; n < SK_CORNERS; n++)
-        sum += f->share[n][n >> d & 1 ? before : here];
-    return sum / SK_CORNERS / (step->relative_density ? lightness_at(step, cell, d) : 1.0f);
-}
-
-/* Pressure does not act on liquid at closed faces: it is held up with the body. */
-static void hold_liquid(const sk_step *step, sk_plain_cell cell, const sk_viscous_body_face *face)
-{
-    if (!step->balanced || open_fraction_at(step, cell, face->axis) > 0.0f)
-        return;
-    const float held = held_at(step, face->body, face->axis, face->arm);
-    step->grid.fields[SK_FIELD_VELOCITY_X + face->axis][face->place] += held;
-    step->grid.fields[step->balance + face->axis][face->place] = held;
-}
-
-/* Lists the faces of a piece that lie in the body for the most part, and closes them. `owner` names the body of each
- * face. */
-static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_body_piece *piece,
-                         int32_t *owner[SELKIE_DIM], sk_viscous_body_face *to)
+/* Lists the faces of a piece that lie in the body for the most part. `owner` names the body of each face. */
+static size_t list_piece(const sk_step *step, const sk_body_piece *piece, int32_t *const owner[SELKIE_DIM],
+                         sk_viscous_body_face *to)
 {
     const sk_grid *grid = &step->grid;
     const double h = grid->cell_size, *centre = step->rigid->states[piece->body].position;
@@ -100,8 +72,6 @@ static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_bod
                         step->solids.piece_share[d][(size_t)piece->share * SK_BLOCK_CELLS + (size_t)cell.local];
                     if (!(share > 0.5f) || owner[d][here])
                         continue;
-                    f->closed[here] |= (uint8_t)(1 << d);
-                    f->filled[here] = 0;
                     sk_viscous_body_face *face = &to[count++];
                     *face = (sk_viscous_body_face){.place = here, .body = piece->body, .axis = d, .mass = share};
                     owner[d][here] = piece->body + 1;
@@ -112,17 +82,14 @@ static size_t list_piece(const sk_step *step, sk_viscous_fields *f, const sk_bod
                                                      h;
                         face->arm[e] = (float)(x[e] - centre[e]);
                     }
-                    face->velocity =
-                        velocity_at(step, piece->body, d, face->arm) + held_at(step, piece->body, d, face->arm);
-                    hold_liquid(step, cell, face);
-                    face->before = grid->fields[SK_FIELD_VELOCITY_X + d][here];
-                    face->liquid = face->before == face->before ? liquid_at(step, f, cell, d) : 0.0f;
+                    face->held = held_at(step, piece->body, d, face->arm);
+                    face->velocity = velocity_at(step, piece->body, d, face->arm) + face->held;
                 }
     return count;
 }
 
-/* Shares the mass of each body among its faces across each axis, in the solve's unit, density x cell volume. */
-static selkie_code weigh(sk_step *step, const sk_viscous_bodies *bodies, selkie_error *error)
+/* In the solve's unit, density x cell volume. */
+selkie_code SK_DIM(sk_viscous_weigh_bodies)(sk_step *step, const sk_viscous_bodies *bodies, selkie_error *error)
 {
     const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
     double(*sums)[3];
@@ -138,39 +105,7 @@ static selkie_code weigh(sk_step *step, const sk_viscous_bodies *bodies, selkie_
     return SELKIE_OK;
 }
 
-/* Are the faces around a cell (axes 0), or around its lower edge across two axes, all of one body? */
-static int is_inside(const sk_grid *grid, int32_t *const owner[SELKIE_DIM], sk_plain_cell cell, int a, int b)
-{
-    const int32_t body = owner[a][sk_plain_index(cell)];
-    if (a != b)
-        return body && owner[b][sk_plain_index(cell)] == body &&
-               owner[a][sk_plain_index(sk_plain_next(grid, cell, b, -1))] == body &&
-               owner[b][sk_plain_index(sk_plain_next(grid, cell, a, -1))] == body;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        if (!body || owner[d][sk_plain_index(cell)] != body ||
-            owner[d][sk_plain_index(sk_plain_next(grid, cell, d, 1))] != body)
-            return 0;
-    return 1;
-}
-
-static void stiffen(const sk_step *step, const sk_viscous_fields *f, int32_t *const owner[SELKIE_DIM],
-                    const sk_viscous_body_face *face)
-{
-    const sk_grid *grid = &step->grid;
-    const float stiffness = fminf(fmaxf(body_stiffness * f->strength, least_stiffness), most_stiffness);
-    const sk_plain_cell cell = {(int)(face->place / SK_BLOCK_CELLS), (int)(face->place % SK_BLOCK_CELLS)};
-    if (is_inside(grid, owner, cell, 0, 0)) {
-        f->normal[face->place] = stiffness;
-        f->bulk[face->place] = 0.0f;
-    }
-    for (int b = 0; b < SELKIE_DIM; b++)
-        if (b != face->axis && is_inside(grid, owner, cell, face->axis, b))
-            f->shear[sk_stress_edge(face->axis < b ? face->axis : b, face->axis < b ? b : face->axis)][face->place] =
-                stiffness;
-}
-
-selkie_code SK_DIM(sk_viscous_add_bodies)(sk_step *step, sk_viscous_fields *f, sk_viscous_bodies *bodies,
-                                          selkie_error *error)
+selkie_code SK_DIM(sk_viscous_list_bodies)(sk_step *step, sk_viscous_bodies *bodies, selkie_error *error)
 {
     const sk_solids *solids = &step->solids;
     const size_t values = (size_t)step->grid.block_count * SK_BLOCK_CELLS;
@@ -194,25 +129,31 @@ selkie_code SK_DIM(sk_viscous_add_bodies)(sk_step *step, sk_viscous_fields *f, s
     }
     for (uint32_t n = 0; n < pieces; n++)
         if (takes_part(step->rigid, solids->pieces[n].body))
-            bodies->count += list_piece(step, f, &solids->pieces[n], owner, bodies->faces + bodies->count);
+            bodies->count += list_piece(step, &solids->pieces[n], owner, bodies->faces + bodies->count);
     for (int d = 0; d < SELKIE_DIM; d++)
         bodies->owner[d] = owner[d];
-    return weigh(step, bodies, error);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_viscous_add_bodies)(sk_step *step, sk_viscous_fields *f, sk_viscous_bodies *bodies,
+                                          selkie_error *error)
+{
+    SK_TRY(SK_DIM(sk_viscous_list_bodies)(step, bodies, error));
+    if (!bodies->count)
+        return SELKIE_OK;
+    for (size_t n = 0; n < bodies->count; n++) {
+        sk_viscous_body_face *face = &bodies->faces[n];
+        f->closed[face->place] |= (uint8_t)(1 << face->axis);
+        f->filled[face->place] = 0;
+        take_body_face(step, f, step->balanced, face);
+    }
+    return SK_DIM(sk_viscous_weigh_bodies)(step, bodies, error);
 }
 
 void SK_DIM(sk_viscous_join_bodies)(sk_step *step, const sk_viscous_fields *f, const sk_viscous_bodies *bodies)
 {
-    for (size_t n = 0; n < bodies->count; n++) {
-        const sk_viscous_body_face *face = &bodies->faces[n];
-        f->fixed[face->axis][face->place] = 0;
-        const float mass = face->mass + face->liquid,
-                    velocity = face->liquid > 0.0f ? (face->mass * face->velocity + face->liquid * face->before) / mass
-                                                   : face->velocity;
-        f->mass[face->axis][face->place] = mass;
-        f->velocity[face->axis][face->place] = velocity;
-        step->grid.fields[SK_FIELD_VELOCITY_X + face->axis][face->place] = velocity; /* the solve's target */
-        stiffen(step, f, bodies->owner, face);
-    }
+    for (size_t n = 0; n < bodies->count; n++)
+        join_body_face(step, f, bodies->owner, f->strength, &bodies->faces[n]);
 }
 
 /* The solve may see a part of a body alone, in the blocks beside the liquid, with the mass of all of it there: that
@@ -241,18 +182,14 @@ static void limit_drag(sk_step *step, const sk_viscous_bodies *bodies, int body)
     }
 }
 
-void SK_DIM(sk_viscous_take_bodies)(sk_step *step, const sk_viscous_fields *f, const sk_viscous_bodies *bodies)
+void SK_DIM(sk_viscous_drag_bodies)(sk_step *step, const sk_viscous_bodies *bodies, const double *gains)
 {
     const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM);
     for (size_t n = 0; n < bodies->count; n++) {
         const sk_viscous_body_face *face = &bodies->faces[n];
         const int d = face->axis, e = (d + 1) % 3, g = (d + 2) % 3;
         sk_rigid_body *body = &step->rigid->bodies[face->body];
-        step->grid.fields[SK_FIELD_VELOCITY_X + d][face->place] =
-            face->liquid > 0.0f ? f->velocity[d][face->place] : face->before;
-        if (!f->solved[d][face->place])
-            continue;
-        const double gain = unit * (double)face->mass * ((double)f->velocity[d][face->place] - (double)face->velocity);
+        const double gain = unit * (double)face->mass * gains[n];
         body->drag[d] += gain;
         body->angular_drag[e] += (double)face->arm[g] * gain;
         body->angular_drag[g] -= (double)face->arm[e] * gain;
@@ -260,4 +197,17 @@ void SK_DIM(sk_viscous_take_bodies)(sk_step *step, const sk_viscous_fields *f, c
     for (int b = 0; bodies->count && b < step->rigid->body_count; b++)
         if (takes_part(step->rigid, b))
             limit_drag(step, bodies, b);
+}
+
+selkie_code SK_DIM(sk_viscous_take_bodies)(sk_step *step, const sk_viscous_fields *f, const sk_viscous_bodies *bodies,
+                                           selkie_error *error)
+{
+    double *gains;
+    if (!bodies->count)
+        return SELKIE_OK;
+    SK_TRY(sk_step_scratch(step, bodies->count * sizeof *gains, "viscosity", (void **)&gains, error));
+    for (size_t n = 0; n < bodies->count; n++)
+        gains[n] = leave_body_face(step, f, &bodies->faces[n]);
+    SK_DIM(sk_viscous_drag_bodies)(step, bodies, gains);
+    return SELKIE_OK;
 }

@@ -376,6 +376,5 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++)
         store_block(step, &f, b);
-    SK_DIM(sk_viscous_take_bodies)(step, &f, &bodies);
-    return SELKIE_OK;
+    return SK_DIM(sk_viscous_take_bodies)(step, &f, &bodies, error);
 }
