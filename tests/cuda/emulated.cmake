@@ -17,7 +17,7 @@ if(SELKIE_HAVE_CUDA AND SELKIE_CXX)
         add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${object}
           COMMAND ${SELKIE_CXX} -x c++ -std=c++20 -O1 -w -U_FORTIFY_SOURCE -ffp-contract=off -fno-exceptions -DSELKIE_DIM=${dimension}
             "-DSK_CUDA_EMULATED=\"cuda/emulate.h\"" -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/include
-            -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_BINARY_DIR}/generated -MD -MF ${CMAKE_BINARY_DIR}/${object}.d -MT ${object}
+            -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_BINARY_DIR}/generated -MD -MF ${CMAKE_BINARY_DIR}/${object}.d -MT ${CMAKE_BINARY_DIR}/${object}
             -c ${source} -o ${CMAKE_BINARY_DIR}/${object}
           DEPENDS ${source} DEPFILE ${CMAKE_BINARY_DIR}/${object}.d
           COMMENT "Building emulated CUDA object ${name} in ${dimension}D" VERBATIM)
