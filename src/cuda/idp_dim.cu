@@ -449,7 +449,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             const int moves = !still && (!local || run_has(grid->runs[SK_RUNS_MOVED], cell));
             if (moves) {
                 displace_particle(&frame, &constants->displacement, tile, corner, at, position);
-                wrap_position(grid, position);
+                if (!AMONG_OBSTACLES)
+                    wrap_position(grid, position);
             }
             if (AMONG_OBSTACLES) {
                 sk_particle particle = load_particle(&step->particles.records[p]);
@@ -457,6 +458,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 for (int d = 0; d < SELKIE_DIM; d++)
                     particle.position[d] = position[d];
                 sweep_displaced(step, constants, data, before, &particle);
+                wrap_position(grid, particle.position);
                 store_particle(&step->particles.records[p], particle);
                 mark_place(&sorted, data, p, particle.position, 0);
                 continue;

@@ -22,8 +22,8 @@ enum {
     FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
 };
 
-/* What particles move among. sk_cuda_check refuses obstacles in periodic domains. */
-enum { NOTHING, OBSTACLES, JOINED_SIDES };
+/* What particles move among. */
+enum { NOTHING, OBSTACLES, JOINED_SIDES, OBSTACLES_AND_SIDES = OBSTACLES | JOINED_SIDES };
 
 /* Parts of a move: new velocities, and the paths. A shift of unilateral incompressibility comes between them. */
 enum { GIVES = 1, TRAVELS = 2, WHOLE = GIVES | TRAVELS };
@@ -139,8 +139,10 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
 {
     obstacles_met *met = (obstacles_met *)obstacles;
     const sk_advection *a = &met->constants->advection;
+    const sk_grid *grid = &met->step->grid;
     sk_swept_path path;
     sk_touch touch;
+    float away[3] = {0.0f, 0.0f, 0.0f};
     if (is_clear_of_obstacles(met->step, met->constants, met->data, from, to, met->stays_inside))
         return 0;
     path.begin = begin, path.end = end;
@@ -150,11 +152,17 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
         path.to[d] = d < SELKIE_DIM ? to[d] : 0.0f;
         path.low[d] = a->low[d];
         path.high[d] = a->high[d];
+        if (!(grid->periodic >> d & 1))
+            continue;
+        /* Obstacles lie in the domain; a path may have left it through a joined side. */
+        away[d] = grid->period[d] * floorf((from[d] - (float)grid->low[d]) / grid->period[d]);
+        path.from[d] -= away[d];
+        path.to[d] -= away[d];
     }
     if (!sweep_once(&met->step->solids, &path, &touch))
         return 0;
     for (int d = 0; d < SELKIE_DIM; d++)
-        to[d] = path.to[d];
+        to[d] = path.to[d] + away[d];
     met->touch = touch;
     return 1;
 }
@@ -170,13 +178,13 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
         traveller.x[d] = particle->position[d];
         traveller.own[d] = particle->velocity[d];
     }
-    const int gone = sk_travel(a, &traveller, AMONG == OBSTACLES ? sweep_path : nullptr, &met);
-    if (AMONG == JOINED_SIDES)
+    const int gone = sk_travel(a, &traveller, AMONG & OBSTACLES ? sweep_path : nullptr, &met);
+    if (AMONG & JOINED_SIDES)
         wrap_position(&step->grid, traveller.x);
     for (int d = 0; d < SELKIE_DIM; d++)
         particle->position[d] = traveller.x[d];
     particle->flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
-    if (AMONG == OBSTACLES && !gone)
+    if (AMONG & OBSTACLES && !gone)
         sk_sweep_stop_velocity(&step->solids, &met.touch, particle->position, particle->velocity);
     return gone;
 }
@@ -259,7 +267,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 for (int d = 0; d < SELKIE_DIM; d++)
                     position[d] += gone ? 0.0 : (double)particle.position[d];
                 left += gone;
-                if (AMONG != OBSTACLES)
+                if (!(AMONG & OBSTACLES))
                     stay |= find_key(&a, data, p, particle.position, gone, own_place);
             }
             store_particle(&step->particles.records[p], particle);
@@ -392,7 +400,10 @@ static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
-    if (host->solids.obstacle_count)
+    if (host->solids.obstacle_count && host->grid.periodic)
+        SK_LAUNCH(cuda, (move<OBSTACLES_AND_SIDES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants,
+                  cuda->data);
+    else if (host->solids.obstacle_count)
         SK_LAUNCH(cuda, (move<OBSTACLES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
     else if (host->grid.periodic)
         SK_LAUNCH(cuda, (move<JOINED_SIDES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
@@ -426,7 +437,10 @@ static void launch_advect(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
-    if (host->solids.obstacle_count)
+    if (host->solids.obstacle_count && host->grid.periodic)
+        SK_LAUNCH(cuda, (move<OBSTACLES_AND_SIDES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants,
+                  cuda->data);
+    else if (host->solids.obstacle_count)
         SK_LAUNCH(cuda, (move<OBSTACLES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
     else if (host->grid.periodic)
         SK_LAUNCH(cuda, (move<JOINED_SIDES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);

@@ -193,9 +193,11 @@ static const char *missing_part(const selkie_scene *scene)
         return "elastoplastic materials";
     if (scene->force_count >= SK_CUDA_MOST_FORCES)
         return "so many force fields";
-    if (scene->domain.periodic &&
-        (scene->obstacle_count || adds(scene, SELKIE_CHANGE_OBSTACLE) || has_streams || has_points))
-        return "periodic sides with obstacles, sources, drains or points";
+    if (scene->domain.periodic && is_sph &&
+        (scene->obstacle_count || adds(scene, SELKIE_CHANGE_OBSTACLE) || has_streams))
+        return "periodic sides with obstacles, sources or drains in SPH";
+    if (scene->domain.periodic && has_points)
+        return "periodic sides with points";
     if (scene->domain.periodic && !has_points && !is_sph && sk_scene_viscosity(scene) > 0.0)
         return "viscosity between periodic sides";
     if (has_odd_period(scene))

@@ -311,15 +311,14 @@ static void test_refused(void **state)
     selkie_liquid_def liquids[2];
     selkie_change_def next;
     set_fall(&scene, liquids, 2);
-    scene.domain.size[0] = 32.0 / 24.0;
-    scene.domain.periodic = 1;
+    scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
     pair both = {make_world(&scene, SELKIE_BACKEND_PLAIN), make_world(&scene, SELKIE_BACKEND_CUDA), 0.0, 0};
     advance(&both, 1);
-    selkie_change_defaults(&next, SELKIE_CHANGE_OBSTACLE);
-    next.obstacle.name = "ball";
-    next.obstacle.shape = ball_of(0.7, 0.5, 0.1);
+    selkie_change_defaults(&next, SELKIE_CHANGE_BODY);
+    next.body.name = "ball";
+    next.body.shape = ball_of(0.7, 0.5, 0.1);
     assert_int_equal(selkie_world_change(both.other, &next, NULL, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "periodic sides with obstacles"));
+    assert_non_null(strstr(error.message, "rigid bodies with unilateral"));
     assert_null(strchr(error.message, '\n'));
     advance(&both, 2);
     selkie_world_destroy(both.world);
@@ -327,7 +326,7 @@ static void test_refused(void **state)
     scene.changes = &next;
     scene.change_count = 1;
     assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_ERROR_INPUT);
-    scene.domain.periodic = 0;
+    scene.incompressibility = SELKIE_INCOMPRESSIBILITY_BILATERAL;
     assert_int_equal(sk_cuda_check(&scene, &error), SELKIE_OK);
 }
 

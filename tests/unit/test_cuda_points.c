@@ -230,11 +230,132 @@ static void test_periodic_3d(void **state)
     periodic(3, 8);
 }
 
+/* Largest difference of positions (m) of equal numbers: particles at the border of a cell may be sorted apart. Along
+ * joined sides the nearest images count. */
+static double difference_by_number(const selkie_world *a, const selkie_world *b)
+{
+    const sk_particles *p = &a->step.particles, *q = &b->step.particles;
+    double most = 0.0;
+    uint32_t largest = 0;
+    assert_int_equal(sk_world_fetch(a, 1, NULL), SELKIE_OK);
+    assert_int_equal(sk_world_fetch(b, 1, NULL), SELKIE_OK);
+    assert_int_equal(p->count, q->count);
+    for (int64_t n = 0; n < p->count; n++)
+        largest = p->records[n].id > largest ? p->records[n].id : largest;
+    int64_t *place = calloc((size_t)largest + 1, sizeof *place);
+    assert_non_null(place);
+    for (int64_t n = 0; n < p->count; n++)
+        place[p->records[n].id] = n + 1;
+    for (int64_t n = 0; n < q->count; n++) {
+        assert_true(q->records[n].id <= largest && place[q->records[n].id]);
+        const sk_particle *other = &p->records[place[q->records[n].id] - 1];
+        for (int d = 0; d < a->step.dimension; d++) {
+            double apart = fabs((double)other->position[d] - (double)q->records[n].position[d]);
+            if (a->step.grid.periodic >> d & 1)
+                apart = fmin(apart, fabs((double)a->step.grid.period[d] - apart));
+            most = fmax(most, apart);
+        }
+    }
+    free(place);
+    return most;
+}
+
+/* Obstacles that lie across joined sides and move through them. With streams, also a source and a drain. */
+enum { STREAMS = 1, UNILATERAL = 2, FLIES = 4, PROJECTS = 8 };
+static void periodic_obstacles(int dimension, int with, int steps)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def obstacles[2];
+    selkie_source_def source;
+    selkie_drain_def drain;
+    const int flies = with & FLIES; /* without pressure the whole step has a fixed order */
+    set_periodic(&scene, liquids, dimension, with & PROJECTS ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE);
+    scene.domain.size[1] = dimension == 3 ? 1.0 : 1.5;
+    if (with & UNILATERAL)
+        scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    if (flies)
+        scene.pressure.start = 10.0;
+    for (int o = 0; o < 2; o++) {
+        selkie_obstacle_defaults(&obstacles[o]);
+        selkie_shape_defaults(&obstacles[o].shape, o ? SELKIE_SHAPE_BOX : SELKIE_SHAPE_SPHERE);
+    }
+    obstacles[0].shape.center[0] = 0.95; /* reaches through the side */
+    obstacles[0].shape.center[1] = 0.3;
+    obstacles[0].shape.center[2] = dimension == 3 ? 0.1 : 0.0;
+    obstacles[0].shape.radius = 0.16;
+    obstacles[0].velocity[0] = 1.0; /* and moves on through it */
+    for (int d = 0; d < dimension; d++) {
+        obstacles[1].shape.min[d] = d == 1 ? 0.0 : 0.4;
+        obstacles[1].shape.max[d] = d == 1 ? 0.15 : 0.5;
+    }
+    obstacles[1].surface = SELKIE_WALL_NO_SLIP;
+    selkie_source_defaults(&source);
+    selkie_drain_defaults(&drain);
+    selkie_shape_defaults(&source.shape, SELKIE_SHAPE_BOX);
+    selkie_shape_defaults(&drain.shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < dimension; d++) {
+        source.shape.min[d] = d == 1 ? 0.75 : 0.0;
+        source.shape.max[d] = d == 1 ? 0.9 : 0.2;
+        drain.shape.max[d] = 0.12;
+    }
+    source.velocity[1] = -2.0;
+    scene.obstacles = obstacles, scene.obstacle_count = 2;
+    scene.sources = &source, scene.source_count = with & STREAMS ? 1 : 0;
+    scene.drains = &drain, scene.drain_count = with & STREAMS ? 1 : 0;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(plain->step.solids.obstacle_count > 2); /* with images */
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        const double apart = difference_by_number(plain, cuda);
+        print_message("step %d: %g m apart; pressure %d and %d iterations; %lld and %lld emitted\n", n + 1, apart,
+                      p->pressure.iterations, q->pressure.iterations, (long long)p->emitted, (long long)q->emitted);
+        assert_int_equal(p->emitted, q->emitted);
+        assert_int_equal(p->drained, q->drained);
+        if (flies)
+            assert_true(apart < PATHS_APART);
+        else
+            assert_true(abs(p->pressure.iterations - q->pressure.iterations) <= 1);
+        if (n == 0)
+            assert_true(apart < 1e-3 * scene.domain.cell_size);
+    }
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       0.01 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_periodic_obstacles_2d(void **state)
+{
+    (void)state;
+    periodic_obstacles(2, STREAMS | FLIES, 12);
+    periodic_obstacles(2, STREAMS, 6);
+    periodic_obstacles(2, PROJECTS, 12);
+    periodic_obstacles(2, UNILATERAL, 6);
+}
+
+static void test_periodic_obstacles_3d(void **state)
+{
+    (void)state;
+    periodic_obstacles(3, STREAMS | FLIES, 6);
+    periodic_obstacles(3, PROJECTS, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points_2d),   cmocka_unit_test(test_points_3d),   cmocka_unit_test(test_periodic_flight),
-        cmocka_unit_test(test_periodic_2d), cmocka_unit_test(test_periodic_3d), cmocka_unit_test(test_streams_2d),
+        cmocka_unit_test(test_points_2d),
+        cmocka_unit_test(test_points_3d),
+        cmocka_unit_test(test_periodic_flight),
+        cmocka_unit_test(test_periodic_2d),
+        cmocka_unit_test(test_periodic_3d),
+        cmocka_unit_test(test_periodic_obstacles_2d),
+        cmocka_unit_test(test_periodic_obstacles_3d),
+        cmocka_unit_test(test_streams_2d),
         cmocka_unit_test(test_streams_3d),
     };
     if (getenv("SELKIE_TEST_FILTER"))
