@@ -51,16 +51,12 @@ typedef struct displaced_block {
 } displaced_block;
 
 /* sk_sweep_is_place_clear() for a batch that is displaced by `length` cells at most. */
-static iw lanes_clear(const displaced_block *in, iw cells, const fw from[3], fw length)
+static iw lanes_clear(const displaced_block *in, int row, iw cells, const fw from[3], fw length)
 {
     const sk_solids *solids = in->by->solids;
     const size_t slot = (size_t)solids->block_slot[in->leavers.block];
-    fw distance = fw_splat(SK_SWEEP_SAMPLED), off2 = fw_splat(0.0f);
-    if (!solids->plain[slot]) {
-        const float *row = solids->distance + slot * SK_BLOCK_CELLS;
-        for (int l = 0; l < SK_WIDE; l++)
-            distance[l] = row[cells[l]];
-    }
+    const fw distance = sk_lanes_distances(solids, slot, row, cells);
+    fw off2 = fw_splat(0.0f);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const fw place = (from[d] - in->corner[d]) * in->inverse, off = place - fw_from_iw(iw_from_fw(place)) - 0.5f;
         off2 += off * off;
@@ -90,8 +86,8 @@ static __attribute__((noinline)) void sweep_lanes(const displaced_block *in, uin
 }
 
 /* Keeps a batch of displacements out of obstacles, where one is near. */
-static inline __attribute__((always_inline)) void keep_out(const displaced_block *in, uint32_t p, int lanes, iw cells,
-                                                           const fw from[3], fw to[3])
+static inline __attribute__((always_inline)) void keep_out(const displaced_block *in, uint32_t p, int lanes, int row,
+                                                           iw cells, const fw from[3], fw to[3])
 {
     fw length = fw_splat(0.0f);
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -99,7 +95,7 @@ static inline __attribute__((always_inline)) void keep_out(const displaced_block
     if (!iw_any(length >= in->clearance))
         return;
     const sk_solids *solids = in->by->solids;
-    iw near = ~lanes_clear(in, cells, from, length) & iw_first(lanes);
+    iw near = ~lanes_clear(in, row, cells, from, length) & iw_first(lanes);
     if (!iw_any(near))
         return;
     const sk_lane_paths paths = {from, to, fw_splat(0.0f), fw_splat(0.0f)};
@@ -165,9 +161,10 @@ static inline __attribute__((always_inline)) void displace_row(displaced_block *
         /* Closed walls. In this order NaN stays NaN, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
             moved[d] = fw_min(fw_splat(in->by->high[d]), fw_max(fw_splat(in->by->low[d]), moved[d]));
-        const iw cells = w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG);
+        const int first = (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG);
+        const iw cells = w.cell + first;
         if (__builtin_expect(in->by->solids != NULL, 0))
-            keep_out(in, p, lanes, cells, r, moved);
+            keep_out(in, p, lanes, first, cells, r, moved);
         if (__builtin_expect(in->by->places != NULL, 0)) {
             fw kept[3] = {moved[0], moved[1], moved[SELKIE_DIM - 1]};
             keep_places(in->by->places + 3 * (size_t)p, lanes, kept);

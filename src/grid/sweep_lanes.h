@@ -43,6 +43,16 @@ static inline __attribute__((always_inline, unused)) iw sk_lanes_may_meet(const 
     return ~(outside | (apart2 > reach * reach));
 }
 
+/* Sampled distances (cells) for a batch of particles of one row of cells; `first` is a cell of the row. Sixteen
+ * distances follow each other in memory: the row, or in 3D two rows. */
+static inline __attribute__((always_inline, unused)) fw sk_lanes_distances(const sk_solids *solids, size_t slot,
+                                                                           int first, iw cells)
+{
+    if (solids->plain[slot])
+        return fw_splat(SK_SWEEP_SAMPLED);
+    return fw_look_up(solids->distance + slot * SK_BLOCK_CELLS + (first & ~15), 16, cells & 15);
+}
+
 /* A margin (m) of such tests: that of may_meet() and rounding. */
 static inline __attribute__((unused)) float sk_lanes_margin(const sk_solids *solids)
 {

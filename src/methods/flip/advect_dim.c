@@ -298,6 +298,15 @@ typedef struct batch_ends {
     sk_touch touches[SK_WIDE];
 } batch_ends;
 
+/* A batch of particles of a block. */
+typedef struct batch_start {
+    const home_row *home; /* its row of cells, NULL = unknown */
+    int row;              /* a cell of that row, -1 = unknown */
+    iw cells;             /* cells of the block, -1 = unknown */
+    uint32_t first;       /* first particle */
+    int lanes;            /* particles */
+} batch_start;
+
 /* A part of the step for each lane. */
 typedef struct path_part {
     int block;           /* at the beginning of the step */
@@ -332,38 +341,31 @@ SK_VECTOR fw cells_off_centre(const advect_frame *frame, const fw x[3])
 
 /* sk_sweep_is_place_clear() for a batch: lanes whose paths no surface can meet. Those inside of an obstacle are clear
  * if they may stay there, as lanes in `left` may: a new obstacle has particles deep inside. */
-SK_VECTOR iw lanes_clear(const sk_solids *solids, iw cells, fw off, iw left, const path_part *part)
+SK_VECTOR iw lanes_clear(const sk_solids *solids, const batch_start *batch, fw off, iw left, const path_part *part)
 {
     const size_t slot = (size_t)solids->block_slot[part->block];
-    const float *row = solids->distance + slot * SK_BLOCK_CELLS;
-    float sampled[SK_WIDE];
-    int32_t at[SK_WIDE];
-    fw distance = fw_splat(SK_SWEEP_SAMPLED);
-    memcpy(at, &cells, sizeof at);
-    if (!solids->plain[slot]) {
-        for (int l = 0; l < SK_WIDE; l++)
-            sampled[l] = row[at[l] < 0 ? 0 : at[l]];
-        memcpy(&distance, sampled, sizeof distance);
-    }
+    if (batch->row < 0)
+        return iw_splat(0);
+    const fw distance = sk_lanes_distances(solids, slot, batch->row, batch->cells);
     const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
     const fw away = fw_select(left, fw_abs(distance), distance);
-    return (cells >= 0) & (away - off > least) & (least < SK_SWEEP_SAMPLED);
+    return (away - off > least) & (least < SK_SWEEP_SAMPLED);
 }
 
-/* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
- * unknown) are those at the beginning of the step, where the lanes are `off` cells from the centres. */
-static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, fw off, int lanes, iw left,
+/* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells are those
+ * at the beginning of the step, where the lanes are `off` cells from the centres. */
+static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, const batch_start *batch, fw off, iw left,
                                                   const path_part *part, fw x[3], batch_ends *end)
 {
     const sk_solids *solids = &frame->step->solids;
     const size_t slot = (size_t)solids->block_slot[part->block];
-    iw wanted =
-        ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, cells, off, left, part) & iw_first(lanes);
+    iw wanted = ~end->gone & (part->remaining > part->after) & ~lanes_clear(solids, batch, off, left, part) &
+                iw_first(batch->lanes);
     if (iw_any(wanted)) {
         const fw least = part->travelled + solids->motion + sk_sweep_sample_error(solids, slot);
         const sk_lane_paths paths = {part->from, x, 1.0f - part->remaining / frame->dt, 1.0f - part->after / frame->dt};
         wanted &= sk_lanes_may_meet_bodies(solids, &frame->step->grid, part->block,
-                                           (cells >= 0) & (least < SK_SWEEP_SAMPLED), &paths);
+                                           (batch->cells >= 0) & (least < SK_SWEEP_SAMPLED), &paths);
     }
     for (unsigned some = iw_bits(wanted); some; some &= some - 1) {
         const int l = __builtin_ctz(some);
@@ -389,14 +391,6 @@ typedef struct block_ends {
     sk_leavers leavers; /* migrating particles of the block, for the next sort */
 } block_ends;
 
-/* A batch of particles of a block. */
-typedef struct batch_start {
-    const home_row *home; /* its row of cells, NULL = unknown */
-    iw cells;             /* cells of the block, -1 = unknown */
-    uint32_t first;       /* first particle */
-    int lanes;            /* particles */
-} batch_start;
-
 /* sk_straighten for a batch that moved from `start` to x. */
 SK_VECTOR void straighten(const advect_frame *frame, iw stays, const fw start[3], const fw velocity[3], fw x[3])
 {
@@ -421,7 +415,7 @@ SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, cons
     for (int d = 0; d < SELKIE_DIM; d++)
         part->travelled += fw_abs(x[d] - part->from[d]) * frame->inverse;
     if (iw_any(part->travelled >= ends->clearance))
-        sweep_lanes(frame, batch->cells, cells_off_centre(frame, start), batch->lanes, left, part, x, end);
+        sweep_lanes(frame, batch, cells_off_centre(frame, start), left, part, x, end);
 }
 
 /* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
@@ -529,7 +523,7 @@ static void advect_lanes(const local_piece *local, const sk_carried *carried, sk
         for (int l = lanes; l < SK_WIDE; l++)
             k1[d][l] = k1[d][lanes - 1];
     }
-    const batch_start batch = {NULL, iw_splat(-1), first, lanes};
+    const batch_start batch = {NULL, -1, iw_splat(-1), first, lanes};
     batch_ends end;
     advect_batch(local, &batch, r, k1, ends, &end);
     fw_store_columns(sk_particle_floats(records), lanes, r);
@@ -586,8 +580,8 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
                                       k,
                                       row->flying,
                                       kind == SK_TRANSFER_APIC ? mover->affine + 9 * (size_t)first : NULL};
-        const batch_start start = {SK_WIDE == 16 ? &home : NULL, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
-                                   first, lanes};
+        const int cells = (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG);
+        const batch_start start = {SK_WIDE == 16 ? &home : NULL, cells, w.cell + cells, first, lanes};
         if (gather_batch(kind, g, &batch, r, &w, sampled))
             advect_batch(&mover->local, &start, r, sampled, mover->ends, &last);
 
