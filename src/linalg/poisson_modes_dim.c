@@ -32,7 +32,7 @@ static size_t row_of(int body)
 
 /* --- W --- */
 
-/* The shares of threads: bodies of about the same number of entries, and entries. */
+/* The shares of threads: bodies of about the same number of entries. */
 static int first_body(const sk_modes *modes, int thread, int threads)
 {
     const size_t goal = modes->space.count * (size_t)thread / (size_t)threads;
@@ -42,72 +42,7 @@ static int first_body(const sk_modes *modes, int thread, int threads)
     return thread == threads ? modes->body_count : body;
 }
 
-static size_t first_entry(size_t count, int thread, int threads)
-{
-    return count * (size_t)thread / (size_t)threads;
-}
-
-/* sums = values of a body times x. Short sums are single, their sum is double. */
-static void gather(const sk_mode_list *list, const float (*values)[WIDE], int body, const float *x, double sums[WIDE])
-{
-    enum { SHORT = 16 };
-    const size_t last = list->first[body + 1];
-    for (int k = 0; k < WIDE; ++k)
-        sums[k] = 0.0;
-    for (size_t from = list->first[body]; from < last; from += SHORT) {
-        const size_t to = from + SHORT < last ? from + SHORT : last;
-        sk_mode_vector part = {0.0f};
-        for (size_t e = from; e < to; ++e)
-            part += x[list->at[e]] * sk_mode_load(values[e]);
-        for (int k = 0; k < WIDE; ++k)
-            sums[k] += (double)part[k];
-    }
-}
-
-/* Two such sums at once, of Z with r and of A Z with z: they have the same cells. */
-static void gather_space(const sk_modes *modes, int body, const float *r, const float *z, double own[WIDE],
-                         double image[WIDE])
-{
-    enum { SHORT = 16 };
-    const sk_mode_list *list = &modes->space;
-    const size_t last = list->first[body + 1];
-    for (int k = 0; k < WIDE; ++k)
-        own[k] = image[k] = 0.0;
-    for (size_t from = list->first[body]; from < last; from += SHORT) {
-        const size_t to = from + SHORT < last ? from + SHORT : last;
-        sk_mode_vector part = {0.0f}, other = {0.0f};
-        for (size_t e = from; e < to; ++e) {
-            const size_t at = list->at[e];
-            part += r[at] * sk_mode_load(list->values[e]);
-            other += z[at] * sk_mode_load(modes->image[e]);
-        }
-        for (int k = 0; k < WIDE; ++k) {
-            own[k] += (double)part[k];
-            image[k] += (double)other[k];
-        }
-    }
-}
-
-/* x += factor times values of the list times the velocities of the modes, for a thread's share of the entries. The
- * first entry of a cell adds those of all others. */
-static void spread(const sk_modes *modes, const sk_mode_list *list, const float (*values)[WIDE], sk_team team,
-                   float factor, float *x)
-{
-    const float(*velocity)[WIDE] = (const float(*)[WIDE])modes->rounded;
-    const size_t from = first_entry(list->count, team.thread, team.threads),
-                 to = first_entry(list->count, team.thread + 1, team.threads);
-    for (size_t e = from; e < to; ++e) {
-        const uint32_t next = list->next[e];
-        if (!(next & SK_MODE_FIRST))
-            continue;
-        sk_mode_vector sums = sk_mode_load(values[e]) * sk_mode_load(velocity[list->body[e]]);
-        for (uint32_t n = next & ~SK_MODE_FIRST; n != e; n = list->next[n])
-            sums += sk_mode_load(values[n]) * sk_mode_load(velocity[list->body[n]]);
-        x[list->at[e]] += factor * sk_mode_sum(sums);
-    }
-}
-
-/* Velocities of the modes in single precision, for spread. */
+/* Velocities of the modes in single precision, for products. */
 static void round_modes(const sk_modes *modes, const double *from, int first, int last)
 {
     for (int b = first; b < last; ++b)
@@ -128,10 +63,15 @@ static void respond(const sk_modes *modes, int body, const double *sums, double 
 /* The motion of a body under x. */
 static void move_body(sk_modes *modes, int body, const float *x)
 {
-    double sums[WIDE];
-    gather(&modes->flux, (const float(*)[WIDE])modes->flux.values, body, x, sums);
-    memcpy(modes->sums + row_of(body), sums, RANK * sizeof *sums);
+    double *sums = modes->sums + row_of(body);
+    SK_DIM(sk_modes_gather)(&modes->flux_runs, body, x, sums);
     respond(modes, body, sums, modes->moved + row_of(body));
+}
+
+/* x += factor times W, Z or A Z times the rounded velocities. */
+static void spread(const sk_modes *modes, const sk_mode_runs *runs, int is_image, sk_team team, float factor, float *x)
+{
+    SK_DIM(sk_modes_spread)(runs, is_image, (const float(*)[WIDE])modes->rounded, team, factor, x);
 }
 
 double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, float *y, double factor)
@@ -145,7 +85,7 @@ double SK_DIM(sk_modes_apply)(sk_modes *modes, sk_team team, const float *x, flo
     sk_team_wait(team);
     for (size_t i = 0; i < row_of(modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
-    spread(modes, &modes->flux, (const float(*)[WIDE])modes->flux.values, team, (float)factor, y);
+    spread(modes, &modes->flux_runs, 0, team, (float)factor, y);
     sk_team_wait(team);
     return energy;
 }
@@ -245,7 +185,7 @@ static void correct(sk_modes *modes, sk_team team, float *x)
         round_modes(modes, modes->wanted, 0, modes->body_count);
     }
     sk_team_wait(team);
-    spread(modes, &modes->space, (const float(*)[WIDE])modes->space.values, team, 1.0f, x);
+    spread(modes, &modes->space_runs, 0, team, 1.0f, x);
 }
 
 /* The motion of a body under Z times the modes `wanted`. */
@@ -264,40 +204,36 @@ static void move_by_space(sk_modes *modes, int body)
 
 void SK_DIM(sk_modes_start)(sk_modes *modes, sk_team team, float *r, float *x)
 {
-    double sums[WIDE];
     const int first = first_body(modes, team.thread, team.threads),
               last = first_body(modes, team.thread + 1, team.threads);
-    for (int b = first; b < last; ++b) {
-        gather(&modes->space, (const float(*)[WIDE])modes->space.values, b, r, sums);
-        memcpy(modes->wanted + row_of(b), sums, RANK * sizeof *sums);
-    }
+    for (int b = first; b < last; ++b)
+        SK_DIM(sk_modes_gather)(&modes->space_runs, b, r, modes->wanted + row_of(b));
     correct(modes, team, x);
 
     /* r -= A' Z: A Z is known, and the bodies move by the pairs. */
-    spread(modes, &modes->space, (const float(*)[WIDE])modes->image, team, -1.0f, r);
+    spread(modes, &modes->space_runs, 1, team, -1.0f, r);
     for (int b = first; b < last; ++b)
         move_by_space(modes, b);
     sk_team_wait(team);
     round_modes(modes, modes->moved, first, last);
     sk_team_wait(team);
-    spread(modes, &modes->flux, (const float(*)[WIDE])modes->flux.values, team, -1.0f, r);
+    spread(modes, &modes->flux_runs, 0, team, -1.0f, r);
     sk_team_wait(team);
 }
 
 double SK_DIM(sk_modes_deflate)(sk_modes *modes, sk_team team, const float *r, float *z)
 {
-    double change = 0.0, image[WIDE], own[WIDE];
+    double change = 0.0, image[RANK];
     const int first = first_body(modes, team.thread, team.threads),
               last = first_body(modes, team.thread + 1, team.threads);
 
     /* Z^T r - (A Z)^T z, and the motion of the bodies under z. */
     for (int b = first; b < last; ++b) {
-        gather_space(modes, b, r, z, own, image);
+        double *own = modes->residual + row_of(b);
+        SK_DIM(sk_modes_gather_both)(&modes->space_runs, b, r, z, own, image);
         move_body(modes, b, z);
-        for (int k = 0; k < RANK; ++k) {
-            modes->residual[row_of(b) + (size_t)k] = own[k];
+        for (int k = 0; k < RANK; ++k)
             modes->wanted[row_of(b) + (size_t)k] = own[k] - image[k];
-        }
     }
     sk_team_wait(team);
 
@@ -708,12 +644,17 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
     SK_DIM(sk_modes_link_cells)(solver, &modes->flux, flux_map, threads);
     modes->body_count = given->body_count * modes->parts_of_body;
     SK_TRY(find_space(solver, flux_map, threads, error));
-    return fill(solver, threads, error);
+    SK_TRY(fill(solver, threads, error));
+    SK_TRY(SK_DIM(sk_modes_make_runs)(solver, &modes->flux, NULL, &modes->flux_runs, threads, error));
+    return SK_DIM(sk_modes_make_runs)(solver, &modes->space, (const float(*)[WIDE])modes->image, &modes->space_runs,
+                                      threads, error);
 }
 
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
 {
     SK_DIM(sk_modes_release_lists)(modes, memory);
+    SK_DIM(sk_modes_release_runs)(&modes->flux_runs, memory);
+    SK_DIM(sk_modes_release_runs)(&modes->space_runs, memory);
     sk_release(memory, modes->memory.data);
     sk_release(memory, modes->thread_memory.data);
     sk_release(memory, modes->meets);

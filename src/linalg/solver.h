@@ -96,6 +96,27 @@ typedef struct sk_mode_list {
     size_t capacity[4];
 } sk_mode_list;
 
+/* The cells of a mover in a block. */
+enum { SK_MODE_RUN_LANES = 8 };
+typedef struct sk_mode_run {
+    int32_t mover;
+    uint32_t block;        /* of level 0 */
+    uint32_t start, count; /* its cells in the arrays of the runs */
+} sk_mode_run;
+
+/* Values of a list, for products with fields: see poisson_modes_runs_dim.c. */
+typedef struct sk_mode_runs {
+    size_t count, room; /* runs; cells with the zeros behind each run */
+    sk_mode_run *runs;  /* [count] mover by mover */
+    sk_mode_run *by_block;
+    size_t *first;                                      /* [movers + 1] */
+    uint32_t *run_of;                                   /* [list.count] */
+    uint32_t *at;                                       /* [room] of the cell in the fields of level 0 */
+    float *value[SK_MODES_RANK], *image[SK_MODES_RANK]; /* [room] */
+    size_t capacity, ordered_capacity, first_capacity, run_of_capacity;
+    sk_scratch value_memory, block_memory;
+} sk_mode_runs;
+
 /* The cells of some bodies that one thread lists. */
 typedef struct sk_mode_part {
     size_t count, at_capacity, row_capacity, place_capacity;
@@ -128,6 +149,7 @@ typedef struct sk_modes {
     int64_t all_unknowns;                             /* of the liquid */
     double (*response)[SK_MODES_RANK][SK_MODES_RANK]; /* [bodies] */
     sk_mode_list flux, space;                         /* W, and the deflated space Z */
+    sk_mode_runs flux_runs, space_runs;               /* the same, for products with fields */
     int32_t *meets;                  /* [space.count] first entry of W in the cell; -1 = no body moves it */
     sk_mode_part *parts;             /* [threads] */
     float (*image)[SK_MODES_WIDE];   /* [space.count] A Z */
@@ -201,6 +223,20 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory);
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE]);
 /* Natural index of a cell from its index in the split layout. */
 int SK_DIM(sk_modes_natural_index)(int split);
+
+/* --- poisson_modes_runs_dim.c: products with fields --- */
+/* `image` NULL: none. */
+selkie_code SK_DIM(sk_modes_make_runs)(sk_poisson_solver *solver, const sk_mode_list *list,
+                                       const float (*image)[SK_MODES_WIDE], sk_mode_runs *runs, int threads,
+                                       selkie_error *error);
+void SK_DIM(sk_modes_release_runs)(sk_mode_runs *runs, sk_memory *memory);
+/* sums = values of a mover times x; image = images of the same cells times y. */
+void SK_DIM(sk_modes_gather)(const sk_mode_runs *runs, int mover, const float *x, double sums[SK_MODES_RANK]);
+void SK_DIM(sk_modes_gather_both)(const sk_mode_runs *runs, int mover, const float *x, const float *y,
+                                  double sums[SK_MODES_RANK], double image[SK_MODES_RANK]);
+/* x += factor times values, or images, times the velocities of the modes, in a thread's share of the blocks. */
+void SK_DIM(sk_modes_spread)(const sk_mode_runs *runs, int is_image, const float (*velocity)[SK_MODES_WIDE],
+                             sk_team team, float factor, float *x);
 
 /* --- poisson_dim.c --- */
 /* Sets up level 0 and the bodies alone, for a solver elsewhere. `unknowns`: of the whole system. */
