@@ -41,21 +41,28 @@ static void fill_table(beside_table *table)
     }
 }
 
-/* The row of A of an unknown of level 0, and the cells beside it. */
-static inline void read_cell(const sk_level *level, const beside_table *table, uint32_t at, sk_mode_row *row,
-                             uint32_t beside[SK_SIDES])
+/* The row of A of an unknown of level 0. Its cells beside it are indices in the fields. */
+static inline void read_cell(const sk_level *level, const beside_table *table, uint32_t at, sk_mode_row *row)
 {
     const int block = (int)(at / SK_BLOCK_CELLS), split = (int)(at % SK_BLOCK_CELLS);
-    row->diagonal = sk_excess_at(level, block, split);
+    const int16_t *cells = table->cell[split];
+    const float *own = sk_slot_array(level, block, 0);
+    float diagonal = sk_excess_at(level, block, split);
     for (int side = 0; side < SK_SIDES; ++side) {
-        const int axis = side / 2, upper = side & 1, cell = table->cell[split][side];
-        const int next = level->neighbour[block][side], other = cell < 0 ? next : block,
-                  there = cell < 0 ? -1 - cell : cell;
-        beside[side] = (uint32_t)other * SK_BLOCK_CELLS + (uint32_t)there;
-        row->face[side] = upper ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[split];
-        row->diagonal += row->face[side];
+        const int axis = side / 2, upper = side & 1, cell = cells[side];
+        int other = block, there = cell;
+        float face = own[axis * SK_BLOCK_CELLS + (upper && cell >= 0 ? cell : split)];
+        if (cell < 0) { /* one cell of eight, of four or two in corners */
+            other = level->neighbour[block][side];
+            there = -1 - cell;
+            face = upper ? sk_slot_array(level, other, axis)[there] : face;
+        }
+        row->beside[side] = (int32_t)((uint32_t)other * SK_BLOCK_CELLS + (uint32_t)there);
+        row->face[side] = face;
+        diagonal += face;
     }
-    row->inverse = 1.0f / row->diagonal;
+    row->diagonal = diagonal;
+    row->inverse = 1.0f / diagonal;
 }
 
 static selkie_code reserve_list(sk_memory *memory, sk_mode_list *list, size_t count, selkie_error *error)
@@ -264,25 +271,26 @@ static selkie_code size_table(sk_memory *memory, sk_mode_part *part, const list_
     return SELKIE_OK;
 }
 
-/* The rows of the cells of a list from `begin` up to `end`. New cells beside them join the list if it `grows`; it has
- * room for all of them. No branches: they could not be predicted. The counters are local, since a compiler must assume
- * that a store changes those of the part. */
-static void list_ring(const sk_level *level, const beside_table *table, const list_box *box, size_t first, size_t begin,
-                      size_t end, int grows, sk_mode_part *part)
+/* The cells beside those of a list from `begin` up to `end`. New ones join the list if it `grows`; it has room for all
+ * of them. No branches: they could not be predicted. The counters are local, since a compiler must assume that a store
+ * changes those of the part. The rows have the cells beside them by their indices in the fields. */
+static inline __attribute__((always_inline)) void link_ring(const list_box *box, int has_box, size_t first,
+                                                            size_t begin, size_t end, int grows, sk_mode_part *part)
 {
     const sk_mode_part own = *part;
+    int64_t step[SK_SIDES];
     size_t count = own.count;
+    memcpy(step, box->step, sizeof step);
     for (size_t e = begin; e < end; ++e) {
-        uint32_t beside[SK_SIDES];
         sk_mode_row *row = &own.rows[e];
         const uint32_t here = own.at[e], place_here = own.place[e];
-        read_cell(level, table, here, row, beside);
         for (int side = 0; side < SK_SIDES; ++side) {
             const int is_open = row->face[side] > 0.0f;
-            const uint32_t place = is_open ? (uint32_t)((int64_t)place_here + box->step[side]) : place_here;
-            uint32_t *slot = slot_of(&own, box, first, is_open ? beside[side] : here, place);
+            const uint32_t place = is_open ? (uint32_t)((int64_t)place_here + step[side]) : place_here,
+                           beside = is_open ? (uint32_t)row->beside[side] : here;
+            uint32_t *slot = has_box ? &own.table[place] : slot_of(&own, box, first, beside, place);
             const uint32_t found = *slot, fresh = (uint32_t)(!found && grows);
-            own.at[count] = beside[side];
+            own.at[count] = beside;
             own.place[count] = place;
             count += fresh;
             const uint32_t number = fresh ? (uint32_t)(count - first) : found;
@@ -291,6 +299,18 @@ static void list_ring(const sk_level *level, const beside_table *table, const li
         }
     }
     part->count = count;
+}
+
+/* The rows of the cells of a list from `begin` up to `end`, and the cells beside them. */
+static void list_ring(const sk_level *level, const beside_table *table, const list_box *box, size_t first, size_t begin,
+                      size_t end, int grows, sk_mode_part *part)
+{
+    for (size_t e = begin; e < end; ++e)
+        read_cell(level, table, part->at[e], &part->rows[e]);
+    if (box->volume)
+        link_ring(box, 1, first, begin, end, grows, part);
+    else
+        link_ring(box, 0, first, begin, end, grows, part);
 }
 
 /* How much a mover changes the system: the trace of R W^T D^-1 W, with D the diagonal of A. `rows` are those of W. */
