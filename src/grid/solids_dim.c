@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/barriers.h"
 #include "grid/solid_bodies.h"
 #include "grid/solid_samples.h"
@@ -515,16 +516,23 @@ static selkie_code list_pieces(sk_solids *solids, const sk_grid *grid, size_t fr
 static void close_cells(sk_solids *solids, const sk_grid *grid, int block)
 {
     const size_t slot = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        float open = 0.0f;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const int step = 1 << d * SK_BLOCK_LOG, last = (c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK) == SK_BLOCK_MASK;
-            const int other = last ? grid->faces[block][2 * d + 1] : block;
-            const size_t above = (size_t)solids->block_slot[other] * SK_BLOCK_CELLS +
-                                 (size_t)(last ? c - SK_BLOCK_MASK * step : c + step);
-            open += solids->fraction[d][slot + (size_t)c] + solids->fraction[d][above];
+    const float *next[SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        next[d] = solids->fraction[d] + (size_t)solids->block_slot[grid->faces[block][2 * d + 1]] * SK_BLOCK_CELLS;
+    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+        float along[SK_BLOCK_N + 1];
+        memcpy(along, solids->fraction[0] + slot + row, SK_BLOCK_N * sizeof *along);
+        along[SK_BLOCK_N] = next[0][row];
+        for (int i = 0; i < SK_BLOCK_N; i += 8) {
+            const int c = row + i;
+            f8 open = f8_load(along + i) + f8_load(along + i + 1);
+            for (int d = 1; d < SELKIE_DIM; d++) {
+                const int step = 1 << d * SK_BLOCK_LOG, last = (c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK) == SK_BLOCK_MASK;
+                const float *own = solids->fraction[d] + slot;
+                open += f8_load(own + c) + f8_load(last ? next[d] + (c - SK_BLOCK_MASK * step) : own + c + step);
+            }
+            i8_to_bytes(solids->closed + slot + c, (open == 0.0f) & 1);
         }
-        solids->closed[slot + (size_t)c] = open == 0.0f;
     }
 }
 
@@ -532,29 +540,38 @@ static void close_cells(sk_solids *solids, const sk_grid *grid, int block)
 static void change_piece(sk_solids *solids, const sk_grid *grid, const sk_body_piece *piece,
                          const sk_velocity_change *by)
 {
+    typedef double d8_lanes __attribute__((vector_size(64)));
     const size_t base = (size_t)solids->block_slot[piece->block] * SK_BLOCK_CELLS;
+    const i8 eight = {0, 1, 2, 3, 4, 5, 6, 7};
     double corner[3];
     block_corner(grid, grid->coordinates[piece->block], corner);
-    const int first = piece->low[0], last = piece->high[0];
+    const int first = piece->low[0] & ~7, last = piece->high[0];
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int k = piece->low[2]; k < piece->high[2]; k++)
             for (int j = piece->low[1]; j < piece->high[1]; j++) {
                 const int row = SK_BLOCK_N * (j + SK_BLOCK_N * k), e = (d + 1) % 3, f = (d + 2) % 3;
-                const float *share = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS + row,
+                const float *shares = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS + row,
                             *fraction = solids->fraction[d] + base + row;
                 float *velocity = solids->velocity[d] + base + row;
                 double x[3];
                 centre_of_face(corner, solids->cell_size, row, d, x);
 
-                /* The change is linear along the row. */
+                /* The change is linear along the row. Cells beyond the piece have no shares. */
                 const double start = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
                                      by->angular_velocity[f] * (x[e] - by->centre[e]),
                              slope =
                                  ((f == 0 ? by->angular_velocity[e] : 0.0) - (e == 0 ? by->angular_velocity[f] : 0.0)) *
                                  solids->cell_size;
-                for (int i = first; i < last; i++) {
-                    const float change = (float)(start + slope * i), closed = 1.0f - fraction[i];
-                    velocity[i] += share[i] > 0.0f ? share[i] / closed * change : 0.0f;
+                for (int i = first; i < last; i += 8) {
+                    const i8 cells = eight + i;
+                    const f8 share = f8_load(shares + i), own = f8_load(velocity + i);
+                    const i8 moved = (cells >= piece->low[0]) & (cells < last) & (share > 0.0f);
+                    if (!i8_any(moved))
+                        continue;
+                    const f8 change =
+                        __builtin_convertvector(start + slope * __builtin_convertvector(cells, d8_lanes), f8);
+                    f8_store(velocity + i,
+                             f8_select(moved, own + share / (1.0f - f8_load(fraction + i)) * change, own));
                 }
             }
 }
