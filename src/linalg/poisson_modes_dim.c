@@ -333,8 +333,8 @@ static selkie_code list_pairs(sk_poisson_solver *solver, int32_t *mark, selkie_e
 }
 
 /* The first body that each one meets in E, in the order of the rows: by common cells, or by a third body that both
- * move. Returns the work of the factor. */
-static double find_envelope(sk_modes *modes)
+ * move. `least_of_cell` has room for the cells. Returns the work of the factor. */
+static double find_envelope(sk_modes *modes, int32_t *least_of_cell)
 {
     double work = 0.0;
     int32_t *first = modes->first_at, *least_of_mover = modes->least_at;
@@ -344,10 +344,19 @@ static double find_envelope(sk_modes *modes)
     }
     const sk_mode_list *space = &modes->space;
     for (size_t e = 0; e < space->count; ++e)
-        for (uint32_t n = space->next[e] & ~SK_MODE_FIRST; n != e; n = space->next[n] & ~SK_MODE_FIRST) {
-            const int32_t place = modes->place_of[space->body[n]];
-            int32_t *own = &first[space->body[e]];
-            *own = place < *own ? place : *own;
+        least_of_cell[space->at[e]] = INT32_MAX;
+    for (int pass = 0; pass < 2; ++pass)
+        for (int b = 0; b < modes->body_count; ++b) {
+            const int32_t place = modes->place_of[b];
+            int32_t own = first[b];
+            for (size_t e = space->first[b]; e < space->first[b + 1]; ++e) {
+                int32_t *least = &least_of_cell[space->at[e]];
+                if (pass == 0)
+                    *least = place < *least ? place : *least;
+                else
+                    own = *least < own ? *least : own;
+            }
+            first[b] = own;
         }
     for (int pass = 0; pass < 2; ++pass)
         for (int b = 0; b < modes->body_count; ++b)
@@ -522,7 +531,7 @@ static selkie_code find_space(sk_poisson_solver *solver, const uint32_t *flux_ma
         SK_DIM(sk_modes_link_cells)(solver, space, (uint32_t *)(void *)solver->p, threads);
         SK_TRY(find_meets(solver, flux_map, threads, error));
         SK_TRY(list_pairs(solver, modes->first_at, error));
-        if (find_envelope(modes) < MOST_WORK || rings == 1)
+        if (find_envelope(modes, (int32_t *)(void *)solver->r) < MOST_WORK || rings == 1)
             break;
     }
     SK_TRY(sk_reserve(solver->memory, (void **)&modes->image, &modes->image_capacity, space->count + 1,

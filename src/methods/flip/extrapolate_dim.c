@@ -105,6 +105,67 @@ static float slip_at_face(const sk_step *step, const solid_view *view, int block
     return grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
 }
 
+/* velocity_at_face() of eight faces. */
+SK_VECTOR f8 velocity_at_faces(const solid_view *view, int d, int e, int node)
+{
+    if (d == e)
+        return f8_load(view->velocity[e] + node);
+    f8 sum = f8_splat(0.0f), count = f8_splat(0.0f);
+    for (int a = -1; a <= 0; a++)
+        for (int b = 0; b <= 1; b++) {
+            const f8 value = f8_load(view->velocity[e] + node + a * node_step[d] + b * node_step[e]);
+            sum += f8_select(value == value, value, f8_splat(0.0f));
+            count += f8_select(value == value, f8_splat(1.0f), f8_splat(0.0f));
+        }
+    return f8_select(count > 0.0f, sum / count, f8_splat(0.0f));
+}
+
+/* normal_at_face() of eight faces. */
+SK_VECTOR void normal_at_faces(const solid_view *view, int d, int node, f8 normal[SELKIE_DIM])
+{
+    f8 length2 = f8_splat(0.0f);
+    const float *own = view->distance + node, *below = own - node_step[d];
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const int up = node_step[e];
+        const f8 here = f8_load(own), there = f8_load(below),
+                 before = 0.5f * ((here - f8_load(own - up)) + (there - f8_load(below - up))),
+                 after = 0.5f * ((f8_load(own + up) - here) + (f8_load(below + up) - there));
+        normal[e] = e == d
+                        ? here - there
+                        : f8_select(before * after > 0.0f, before * (2.0f * after / (before + after)), f8_splat(0.0f));
+        length2 += normal[e] * normal[e];
+    }
+    const f8 scale = f8_select((length2 > 1e-12f) & (length2 < 1e12f), 1.0f / f8_sqrt(length2), f8_splat(0.0f));
+    for (int e = 0; e < SELKIE_DIM; e++)
+        normal[e] *= scale;
+}
+
+/* slip_at_face() of eight faces that no wall between the samples closes, without slip lengths. */
+static void slip_at_faces(const sk_step *step, const solid_view *view, int block, int c, int d, const float *velocity,
+                          float result[8], float along[8])
+{
+    const sk_solids *solids = &step->solids;
+    const size_t slot = (size_t)solids->block_slot[block], here = slot * SK_BLOCK_CELLS + (size_t)c;
+    const int moving = slot >= solids->static_count;
+    f8 normal[SELKIE_DIM], through = f8_splat(0.0f);
+    normal_at_faces(view, d, node_of(c), normal);
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const f8 wall = moving ? f8_load(solids->velocity[e] + here) : f8_splat(0.0f);
+        through += normal[e] * (velocity_at_faces(view, d, e, node_of(c)) - wall);
+    }
+    f8_store(along, normal[d]);
+    f8_store(result, f8_load(velocity + c) - through * normal[d]);
+}
+
+/* Does a wall between the samples close one of eight faces? */
+static int has_barrier(const sk_solids *solids, size_t first, int d)
+{
+    int any = 0;
+    for (int l = 0; l < 8; l++)
+        any |= solids->barriers[first + (size_t)l] >> d & 1;
+    return any;
+}
+
 /* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. The
  * velocity that the particles take carries its change along. */
 static void constrain_block(const sk_step *step, int first, int block, float *const result[3])
@@ -124,20 +185,36 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
         memcpy(to, velocity, SK_BLOCK_CELLS * sizeof *to);
         for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8) {
             unsigned left = constrained_faces(step, block, begin, d, velocity, fraction);
-            for (; left; left &= left - 1) {
-                const int c = begin + __builtin_ctz(left);
-                const float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
-                const int slips = !solids->no_slip[solid + (size_t)c];
-                float along = 0.0f;
+            float slipping[8], normals[8];
+            int slip_alone = 0;
+            if (left) {
+                int any_slips = 0;
+                for (unsigned some = left; some; some &= some - 1)
+                    any_slips |= !solids->no_slip[solid + (size_t)(begin + __builtin_ctz(some))];
                 /* Slip needs distance and velocity with a halo of one cell. */
-                if (slips && !loaded) {
+                if (any_slips && !loaded) {
                     sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
                     for (int e = 0; e < SELKIE_DIM; e++)
                         sk_tile_load(grid, grid->fields[first + e], block, 1, view.velocity[e]);
                     loaded = 1;
                 }
-                /* No-slip: the face takes the velocity of the solid. */
-                to[c] = slips ? slip_at_face(step, &view, block, c, d, velocity[c], own, &along) : own;
+                slip_alone = any_slips && !solids->grip && !has_barrier(solids, solid + (size_t)begin, d);
+                if (slip_alone)
+                    slip_at_faces(step, &view, block, begin, d, velocity, slipping, normals);
+            }
+            for (; left; left &= left - 1) {
+                const int lane = __builtin_ctz(left), c = begin + lane;
+                const float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
+                const int slips = !solids->no_slip[solid + (size_t)c];
+                float along = 0.0f;
+                if (!slips) { /* the face takes the velocity of the solid */
+                    to[c] = own;
+                } else if (slip_alone) {
+                    to[c] = slipping[lane];
+                    along = normals[lane];
+                } else {
+                    to[c] = slip_at_face(step, &view, block, c, d, velocity[c], own, &along);
+                }
                 if (with_change)
                     change[c] = sk_constrained_change(change[c], velocity[c], to[c], before ? before[c] : to[c],
                                                       before ? along : 0.0f);
