@@ -223,7 +223,7 @@ static void measure_body(const block_range *halves, const block_range *cells, bo
     const block_range reach = reach_of(cells);
     for (int k = reach.low[2]; k < reach.high[2]; k++)
         for (int j = reach.low[1]; j < reach.high[1]; j++)
-            memset(&work->alone.part[k][j][reach.low[0]], 0, (size_t)(reach.high[0] - reach.low[0]) * sizeof(float));
+            memset(work->alone.part[k][j], 0, sizeof work->alone.part[k][j]); /* whole rows, for blur() */
     measure_halves(work->distance, halves, &work->alone);
     for (int k = halves->low[2]; k < halves->high[2]; k++)
         for (int j = halves->low[1]; j < halves->high[1]; j++)
@@ -281,7 +281,9 @@ static int begin_block(const sk_solids *solids, const sk_grid *grid, int block, 
         samples walls;
         sample_walls(solids, grid, work->corner, 0, &walls);
         snap(&walls);
-        const block_range reach = reach_of(&work->cells);
+        block_range reach = reach_of(&work->cells);
+        reach.low[0] = 0; /* whole rows, for blur() */
+        reach.high[0] = HALVES;
         measure_halves(walls.distance, &reach, &work->solid);
     } else {
         memset(&work->solid, 0, sizeof work->solid);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/grid_kernels.h"
 #include "grid/solids.h"
 
@@ -252,31 +253,47 @@ static void measure_halves(const float *distance, const block_range *range, soli
     fill_cut_halves(&halves);
 }
 
+static inline f8 f8_even(f8 a, f8 b)
+{
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+}
+
+static inline f8 f8_odd(f8 a, f8 b)
+{
+    return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+
 /* Share of a trilinear kernel that lies in the solid, for each cell of a range. The kernel is centred on the cell's
  * lower face across axis `face`, or on the cell if face = -1. The solid parts are filtered along each axis with the
  * exact integrals of the hat over half cells. A kernel centred on the cell begins half a cell later than one centred on
- * the face. */
+ * the face. Loops run over whole rows of cells, whose length is known: the half cells of a row must all have a value.
+ */
 static void blur(const solid_halves *solid, int face, const block_range *cells, float *blurred)
 {
     static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
     static const int flat = SELKIE_DIM == 2;
-    const int first[3] = {face != 0, face != 1, face != 2}, begin = cells->low[0], end = cells->high[0];
+    const int first[3] = {face != 0, face != 1, face != 2};
     float rows[HALVES_Z][HALVES][SK_BLOCK_N];
     for (int k = flat ? 0 : 2 * cells->low[2] + first[2]; k < (flat ? 1 : 2 * cells->high[2] + 2 + first[2]); k++)
         for (int j = 2 * cells->low[1] + first[1]; j < 2 * cells->high[1] + 2 + first[1]; j++)
-            for (int c = begin; c < end; c++) {
+            for (int c = 0; c < SK_BLOCK_N; c += 8) {
                 const float *q = solid->part[k][j] + 2 * c + first[0];
-                rows[k][j][c] = (taps[0] * q[0] + taps[3] * q[3]) + (taps[1] * q[1] + taps[2] * q[2]);
+                const f8 a = f8_load(q), b = f8_load(q + 8), after_a = f8_load(q + 2), after_b = f8_load(q + 10);
+                f8_store(rows[k][j] + c, (taps[0] * f8_even(a, b) + taps[3] * f8_odd(after_a, after_b)) +
+                                             (taps[1] * f8_odd(a, b) + taps[2] * f8_even(after_a, after_b)));
             }
+    const i8 eight = {0, 1, 2, 3, 4, 5, 6, 7};
     for (int k = cells->low[2]; k < cells->high[2]; k++)
         for (int j = cells->low[1]; j < cells->high[1]; j++)
-            for (int c = begin; c < end; c++) {
-                float total = 0.0f;
+            for (int c = 0; c < SK_BLOCK_N; c += 8) {
+                float *to = blurred + c + SK_BLOCK_N * (j + SK_BLOCK_N * k);
+                f8 total = f8_splat(0.0f);
                 for (int z = 0; z < (flat ? 1 : 4); z++)
                     for (int y = 0; y < 4; y++)
                         total += (flat ? 1.0f : taps[z]) * taps[y] *
-                                 rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
-                blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
+                                 f8_load(rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y] + c);
+                const i8 own = (eight + c >= cells->low[0]) & (eight + c < cells->high[0]);
+                f8_store(to, f8_select(own, total, f8_load(to)));
             }
 }
 
