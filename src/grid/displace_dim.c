@@ -46,7 +46,7 @@ typedef struct displaced_block {
     const sk_displacement *by;
     float corner[3], inverse, cell_size; /* m, 1/m, m */
     const float *tiles[3];               /* displacements around the block, cells */
-    float clearance;                     /* cells to the nearest obstacle, or less */
+    float clearance[SK_BLOCK_ROWS];      /* cells to the nearest obstacle, or less, for each row of cells */
     sk_leavers leavers;
 } displaced_block;
 
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void keep_out(const displaced_block
     fw length = fw_splat(0.0f);
     for (int d = 0; d < SELKIE_DIM; d++)
         length += fw_abs(to[d] - from[d]) * in->inverse;
-    if (!iw_any(length >= in->clearance))
+    if (!iw_any(length >= in->clearance[row / SK_BLOCK_N]))
         return;
     const sk_solids *solids = in->by->solids;
     iw near = ~lanes_clear(in, row, cells, from, length) & iw_first(lanes);
@@ -209,8 +209,9 @@ static void displace_block(sk_grid *grid, sk_particles *particles, const sk_disp
                           .inverse = (float)(1.0 / grid->cell_size),
                           .cell_size = (float)grid->cell_size,
                           .tiles = {values[0], values[1], values[SELKIE_DIM - 1]},
-                          .clearance = by->solids ? by->solids->clearance[block] : 0.0f,
                           .leavers = sk_leavers_of(grid, block)};
+    if (by->solids)
+        sk_lanes_row_clearance(by->solids, block, by->solids->clearance[block], in.clearance);
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_row_tile_load_known(grid, grid->fields[(int)by->first + d], block, &rows, values[d]);
 

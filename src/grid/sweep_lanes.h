@@ -53,6 +53,29 @@ static inline __attribute__((always_inline, unused)) fw sk_lanes_distances(const
     return fw_look_up(solids->distance + slot * SK_BLOCK_CELLS + (first & ~15), 16, cells & 15);
 }
 
+/* The clearance (cells) of the particles in each row of cells of a block: sk_sweep_is_place_clear() for all of its
+ * particles at once, wherever they lie in their cells. `least` is that of the block. */
+enum { SK_BLOCK_ROWS = SK_BLOCK_CELLS / SK_BLOCK_N };
+static inline __attribute__((unused)) void sk_lanes_row_clearance(const sk_solids *solids, int block, float least,
+                                                                  float rows[SK_BLOCK_ROWS])
+{
+    const size_t slot = (size_t)solids->block_slot[block];
+    const float farthest = SELKIE_DIM == 3 ? 0.867f : 0.708f, /* from the centre of a cell, and rounding */
+        sampled = SK_SWEEP_SAMPLED - solids->motion - sk_sweep_sample_error(solids, slot) - 1e-3f;
+    const float *distance = solids->distance + slot * SK_BLOCK_CELLS;
+    for (int row = 0; row < SK_BLOCK_ROWS; row++) {
+        rows[row] = least;
+        if (least >= sampled || solids->plain[slot])
+            continue;
+        float nearest = distance[SK_BLOCK_N * row];
+        for (int i = 1; i < SK_BLOCK_N; i++)
+            nearest = distance[SK_BLOCK_N * row + i] < nearest ? distance[SK_BLOCK_N * row + i] : nearest;
+        const float clear =
+            sampled + (nearest - farthest < SK_SWEEP_SAMPLED ? nearest - farthest - SK_SWEEP_SAMPLED : 0.0f);
+        rows[row] = clear > least ? clear : least;
+    }
+}
+
 /* A margin (m) of such tests: that of may_meet() and rounding. */
 static inline __attribute__((unused)) float sk_lanes_margin(const sk_solids *solids)
 {

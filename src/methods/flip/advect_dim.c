@@ -385,10 +385,11 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, con
 
 /* Sums over a block's particles after the move. */
 typedef struct block_ends {
-    float clearance;    /* cells to the nearest obstacle, or less */
-    d8 positions[3];    /* m  sum of the final positions of particles still in the domain */
-    fw low[3], high[3]; /* m  box of the final positions, lane by lane */
-    sk_leavers leavers; /* migrating particles of the block, for the next sort */
+    float clearance;           /* cells to the nearest obstacle, or less */
+    float rows[SK_BLOCK_ROWS]; /* the same for the particles of each row of cells */
+    d8 positions[3];           /* m  sum of the final positions of particles still in the domain */
+    fw low[3], high[3];        /* m  box of the final positions, lane by lane */
+    sk_leavers leavers;        /* migrating particles of the block, for the next sort */
 } block_ends;
 
 /* sk_straighten for a batch that moved from `start` to x. */
@@ -414,7 +415,7 @@ SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, cons
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
         part->travelled += fw_abs(x[d] - part->from[d]) * frame->inverse;
-    if (iw_any(part->travelled >= ends->clearance))
+    if (iw_any(part->travelled >= (batch->row < 0 ? ends->clearance : ends->rows[batch->row / SK_BLOCK_N])))
         sweep_lanes(frame, batch, cells_off_centre(frame, start), left, part, x, end);
 }
 
@@ -627,6 +628,8 @@ static block_ends start_of(const sk_step *step, int block)
     }
     ends.leavers = sk_leavers_of(&step->grid, block);
     ends.clearance = step->solids.clearance[block];
+    if (step->solids.obstacle_count)
+        sk_lanes_row_clearance(&step->solids, block, ends.clearance, ends.rows);
     return ends;
 }
 
