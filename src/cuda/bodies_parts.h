@@ -76,12 +76,14 @@ typedef struct sk_cuda_bodies {
     size_t partial_bytes;
 } sk_cuda_bodies;
 
-/* Bodies that viscous liquid sticks to. */
+/* Bodies in viscous liquid: those that it sticks to, and the blocks of all of them beside obstacles. */
 typedef struct sk_cuda_drag {
-    sk_cuda_staged places; /* of the blocks near bodies, and their slots */
+    sk_cuda_staged places; /* of the blocks near bodies, their slots, and whether a body reaches them */
     sk_cuda_staged faces;  /* inside the bodies, and what each of them gains */
     size_t count, gains;   /* faces, and where the gains begin */
     int32_t *owner[3];     /* device: [capacity][cells] body + 1 of a face; 0 = none */
+    uint32_t *reached;     /* device: [capacity] bodies reach the block; NULL = there are no obstacles */
+    uint32_t *piece_first; /* device: [capacity + 1] those before a block, for is_cut() */
 } sk_cuda_drag;
 
 /* Flux times q of each body after a solve, on the host. */

@@ -1,5 +1,5 @@
 /* Memory of the GPU backend, and the transport of the step to it. The way back is in results.cu. */
-#include "cuda/device.h"
+#include "cuda/bodies_parts.h"
 
 extern "C" {
 #include "cuda/phases.h"
@@ -491,6 +491,8 @@ static void fill_step(sk_step *step)
     to->particle_blocks = cuda->results->particle_blocks;
 
     sk_cuda_point_solids(step, &solids);
+    if (cuda->drag)
+        sent->step.solids.piece_first = cuda->drag->piece_first;
 
     sk_particles *particles = &sent->step.particles;
     particles->count = cuda->device_count;

@@ -111,6 +111,38 @@ static face_owners owners_of(const sk_cuda *cuda)
     return owners;
 }
 
+static __global__ void forget_reached(uint32_t *reached, int count)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH(i, count)
+    reached[i] = 0;
+}
+
+static __global__ void mark_reached(const int32_t *slots, const int32_t *has, int count, uint32_t *reached)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH(i, count)
+    if (has[i] && slots[i])
+        reached[slots[i]] = 1;
+}
+
+/* Reached blocks before each. One thread block. */
+static __global__ void __launch_bounds__(SK_CUDA_ONE)
+    count_reached(const sk_step *step, const uint32_t *reached, uint32_t *first)
+{
+    SK_CUDA_WAIT();
+    const int blocks = step->grid.block_count;
+    int before = 0;
+    for (int from = 0; from <= blocks; from += (int)blockDim.x) {
+        const int i = from + (int)threadIdx.x;
+        int total;
+        const int number = before + sk_cuda_scan(i < blocks ? (int)reached[i] : 0, &total);
+        if (i <= blocks)
+            first[i] = (uint32_t)number;
+        before += total;
+    }
+}
+
 /* The slots of the blocks near bodies. */
 static selkie_code fetch_slots(sk_step *step, const int32_t **slots, selkie_error *error)
 {
@@ -118,7 +150,7 @@ static selkie_code fetch_slots(sk_step *step, const int32_t **slots, selkie_erro
     sk_cuda_staged *staged = &cuda->drag->places;
     const sk_grid *near = &cuda->solids.near;
     const size_t blocks = (size_t)near->block_count, bytes = blocks * sizeof(int32_t);
-    SK_TRY(sk_cuda_stage(staged, 2 * bytes, error));
+    SK_TRY(sk_cuda_stage(staged, 3 * bytes, error));
     int32_t *here = (int32_t *)(void *)staged->here, *there = (int32_t *)(void *)staged->there;
     here[0] = 0;
     for (int b = 1; b < near->block_count; b++) {
@@ -133,6 +165,27 @@ static selkie_code fetch_slots(sk_step *step, const int32_t **slots, selkie_erro
                 "a copy of the bodies", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the bodies", error);
     *slots = here + blocks;
+    return SELKIE_OK;
+}
+
+/* Which blocks bodies reach: an obstacle cuts no faces there. */
+static selkie_code send_reached(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_cuda_drag *drag = cuda->drag;
+    const sk_grid *near = &cuda->solids.near;
+    const size_t blocks = (size_t)near->block_count;
+    int32_t *here = (int32_t *)(void *)drag->places.here + 2 * blocks,
+            *there = (int32_t *)(void *)drag->places.there + 2 * blocks;
+    for (int b = 0; b < near->block_count; b++)
+        here[b] = b && step->solids.piece_first[b] != step->solids.piece_first[b + 1];
+    SK_CUDA_TRY(cudaMemcpyAsync(there, here, blocks * sizeof *here, cudaMemcpyHostToDevice, cuda->stream),
+                "a copy of the bodies", error);
+    SK_LAUNCH_SIMPLE(cuda, forget_reached, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, drag->reached, cuda->shadow.capacity);
+    SK_LAUNCH_SIMPLE(cuda, mark_reached, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, (const int32_t *)there - blocks,
+                     (const int32_t *)there, near->block_count, drag->reached);
+    SK_LAUNCH(cuda, count_reached, 1, SK_CUDA_ONE, &cuda->device->step, (const uint32_t *)drag->reached,
+              drag->piece_first);
     return SELKIE_OK;
 }
 
@@ -162,9 +215,13 @@ selkie_code SK_DIM(sk_cuda_close_bodies)(sk_step *step, selkie_error *error)
     step->grid = own;
     SK_TRY(code);
     drag->count = 0;
-    if (!bodies.count)
+    if (!bodies.count && !drag->reached)
         return SELKIE_OK;
     SK_TRY(fetch_slots(step, &slots, error));
+    if (drag->reached)
+        SK_TRY(send_reached(step, error));
+    if (!bodies.count)
+        return SELKIE_OK;
     number_faces(&bodies, slots);
     SK_TRY(SK_DIM(sk_viscous_weigh_bodies)(step, &bodies, error));
     const size_t bytes = bodies.count * sizeof *bodies.faces;
@@ -221,17 +278,21 @@ selkie_code SK_DIM(sk_cuda_give_drag)(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_cuda_take_viscous_bodies)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
+    const size_t blocks = (size_t)cuda->shadow.capacity;
+    const int among = step->scene->body_count && step->scene->obstacle_count;
     int sticks = 0;
     for (int b = 0; b < step->scene->body_count; b++)
         sticks |= step->scene->bodies[b].surface == SELKIE_WALL_NO_SLIP;
-    if (!sticks)
+    if (!sticks && !among)
         return SELKIE_OK;
     if (!cuda->drag)
         cuda->drag = (sk_cuda_drag *)calloc(1, sizeof *cuda->drag);
     if (!cuda->drag)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "GPU: no memory for the bodies");
-    for (int d = 0; d < SELKIE_DIM; d++)
-        SK_TRY(sk_cuda_take(cuda, &cuda->drag->owner[d],
-                            (size_t)cuda->shadow.capacity * SK_BLOCK_CELLS * sizeof(int32_t), 0, error));
-    return SELKIE_OK;
+    for (int d = 0; sticks && d < SELKIE_DIM; d++)
+        SK_TRY(sk_cuda_take(cuda, &cuda->drag->owner[d], blocks * SK_BLOCK_CELLS * sizeof(int32_t), 0, error));
+    if (!among)
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_take(cuda, &cuda->drag->reached, blocks * sizeof(uint32_t), 1, error));
+    return sk_cuda_take(cuda, &cuda->drag->piece_first, (blocks + 1) * sizeof(uint32_t), 1, error);
 }

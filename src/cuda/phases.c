@@ -167,8 +167,6 @@ static const char *missing_beside_bodies(const selkie_scene *scene)
            : scene->body_count > MOST_BODIES ? "more than 1024 rigid bodies"
            : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
                ? "rigid bodies with unilateral incompressibility"
-           : sk_scene_viscosity(scene) > 0.0 && (scene->obstacle_count || adds(scene, SELKIE_CHANGE_OBSTACLE))
-               ? "rigid bodies beside obstacles in a viscous liquid"
            : scene->domain.periodic ? "rigid bodies between periodic sides"
                                     : NULL;
 }

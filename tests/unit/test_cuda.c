@@ -519,9 +519,9 @@ static void test_refusals(void **state)
     if (!sk_cuda_is_built())
         return;
     scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-    scene.unilateral.suction = 1;
+    scene.unilateral.solver = SELKIE_UNILATERAL_MPRGP;
     assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "unilateral.suction"));
+    assert_non_null(strstr(error.message, "unilateral.solver"));
 
     /* `auto` runs it on the CPU. */
     scene.backend = SELKIE_BACKEND_AUTO;
@@ -531,7 +531,7 @@ static void test_refusals(void **state)
 
     /* A method without any phase on the GPU. */
     scene.incompressibility = SELKIE_INCOMPRESSIBILITY_BILATERAL;
-    scene.unilateral.suction = 0;
+    scene.unilateral.solver = SELKIE_UNILATERAL_ACTIVE_SET;
     scene.volume = SELKIE_VOLUME_EQ8;
     assert_int_equal(sk_methods_check_gpu(&scene, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "use \"tuned\""));

@@ -124,12 +124,13 @@ static void test_same_bits(void **state)
 
 /* A light box and a heavy ball in honey: the liquid holds them where their surface is no-slip, and pressure balances
  * gravity with them before viscosity acts. */
-static void bodies(int dimension, selkie_wall surface, double viscosity, int steps)
+static void bodies(int dimension, selkie_wall surface, double viscosity, int steps, int with_obstacle)
 {
     if (!device_is_here())
         skip();
     viscous_scene s;
     selkie_body_def own[2];
+    selkie_obstacle_def obstacle;
     const viscous_case of = {dimension, steps, {viscosity, viscosity}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0};
     memset(&s, 0, sizeof s);
     set_viscous_scene(&s, &of);
@@ -153,6 +154,15 @@ static void bodies(int dimension, selkie_wall surface, double viscosity, int ste
     }
     s.scene.bodies = own;
     s.scene.body_count = 2;
+    selkie_obstacle_defaults(&obstacle); /* one that cuts faces, beside the bodies and away from them */
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < dimension; d++) {
+        obstacle.shape.min[d] = d == 1 ? 0.0 : 0.13;
+        obstacle.shape.max[d] = d == 1 ? 0.21 : 0.9 * s.scene.domain.size[d];
+    }
+    obstacle.surface = SELKIE_WALL_NO_SLIP;
+    s.scene.obstacles = &obstacle;
+    s.scene.obstacle_count = with_obstacle;
     selkie_world *plain = make_world(&s.scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&s.scene, SELKIE_BACKEND_CUDA);
     double most = 0.0;
     for (int n = 0; n < steps; n++) {
@@ -188,15 +198,18 @@ static void bodies(int dimension, selkie_wall surface, double viscosity, int ste
 static void test_bodies_2d(void **state)
 {
     (void)state;
-    bodies(2, SELKIE_WALL_FREE_SLIP, 0.05, 4);
-    bodies(2, SELKIE_WALL_NO_SLIP, 0.05, 6);
-    bodies(2, SELKIE_WALL_NO_SLIP, 1e-3, 3);
+    bodies(2, SELKIE_WALL_FREE_SLIP, 0.05, 4, 0);
+    bodies(2, SELKIE_WALL_NO_SLIP, 0.05, 6, 0);
+    bodies(2, SELKIE_WALL_NO_SLIP, 1e-3, 3, 0);
+    bodies(2, SELKIE_WALL_FREE_SLIP, 0.05, 4, 1);
+    bodies(2, SELKIE_WALL_NO_SLIP, 0.05, 4, 1);
 }
 
 static void test_bodies_3d(void **state)
 {
     (void)state;
-    bodies(3, SELKIE_WALL_NO_SLIP, 0.05, 3);
+    bodies(3, SELKIE_WALL_NO_SLIP, 0.05, 3, 0);
+    bodies(3, SELKIE_WALL_NO_SLIP, 0.05, 2, 1);
 }
 
 int main(void)
