@@ -423,7 +423,8 @@ static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *sy
     SK_TRY(SK_DIM(sk_multigrid_coarsen)(&solver->multigrid, threads, error));
     SK_TRY(reserve_vectors(solver, error));
     solver->modes.all_unknowns = solver->multigrid.level[0].unknowns;
-    return SK_DIM(sk_modes_read)(solver, system, threads, error);
+    SK_TRY(SK_DIM(sk_modes_read)(solver, system, threads, error));
+    return SK_DIM(sk_modes_prepare)(solver, threads, error);
 }
 
 selkie_code SK_DIM(sk_poisson_read_bodies)(sk_poisson_solver *solver, const sk_poisson_system *system, int64_t unknowns,

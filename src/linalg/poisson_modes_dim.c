@@ -653,7 +653,14 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
     SK_DIM(sk_modes_link_cells)(solver, &modes->flux, flux_map, threads);
     modes->body_count = given->body_count * modes->parts_of_body;
     SK_TRY(find_space(solver, flux_map, threads, error));
-    SK_TRY(fill(solver, threads, error));
+    return fill(solver, threads, error);
+}
+
+selkie_code SK_DIM(sk_modes_prepare)(sk_poisson_solver *solver, int threads, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    if (!modes->body_count)
+        return SELKIE_OK;
     SK_TRY(SK_DIM(sk_modes_make_runs)(solver, &modes->flux, NULL, &modes->flux_runs, threads, error));
     return SK_DIM(sk_modes_make_runs)(solver, &modes->space, (const float(*)[WIDE])modes->image, &modes->space_runs,
                                       threads, error);

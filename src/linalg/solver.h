@@ -199,6 +199,8 @@ void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
 /* --- poisson_modes_dim.c: rigid bodies in the system --- */
 selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
                                   selkie_error *error);
+/* Prepares the products below. */
+selkie_code SK_DIM(sk_modes_prepare)(sk_poisson_solver *solver, int threads, selkie_error *error);
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory);
 /* E^-1 as a whole, in the order of the bodies: [rows][rows]. Modes that drop out have rows of 0. */
 void SK_DIM(sk_modes_invert)(const sk_modes *modes, double *inverse, int threads);
