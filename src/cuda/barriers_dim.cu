@@ -9,11 +9,13 @@ extern "C" {
 #include "grid/barriers_plain.h"
 
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    split_density(const sk_step *step, const sk_cuda_constants *constants, int field, int hidden)
+    split_density(const sk_step *step, const sk_cuda_constants *constants, int field, int hidden, int of_liquid)
 {
     SK_CUDA_WAIT();
+    const uint8_t *mask = of_liquid ? constants->options.material_mask : nullptr;
     const sk_solids *solids = &step->solids;
-    const counted_particles counted = {step->particles.records, nullptr, nullptr,
+    const counted_particles counted = {step->particles.records,
+                                       mask ? step->particles.attributes[constants->material].data : nullptr, mask,
                                        constants->options.density_per_particle};
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -26,9 +28,9 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
-void SK_DIM(sk_cuda_launch_split)(sk_cuda *cuda, int field, int hidden)
+void SK_DIM(sk_cuda_launch_split)(sk_cuda *cuda, int field, int hidden, int of_liquid)
 {
     if (cuda->solids.has_thin)
         SK_LAUNCH(cuda, split_density, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
-                  field, hidden);
+                  field, hidden, of_liquid);
 }

@@ -1,7 +1,7 @@
 /* Memory of rigid bodies on the device: see bodies_parts.h. */
 #include "cuda/bodies_parts.h"
 
-static void free_staged(sk_cuda_staged *staged)
+void sk_cuda_unstage(sk_cuda_staged *staged)
 {
     if (staged->here)
         cudaFreeHost(staged->here);
@@ -14,7 +14,7 @@ selkie_code sk_cuda_stage(sk_cuda_staged *staged, size_t bytes, selkie_error *er
 {
     if (bytes <= staged->bytes)
         return SELKIE_OK;
-    free_staged(staged);
+    sk_cuda_unstage(staged);
     const size_t room = bytes + bytes / 2;
     SK_CUDA_TRY(cudaMallocHost((void **)&staged->here, room), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&staged->there, room), "the bodies", error);
@@ -51,10 +51,10 @@ void sk_cuda_release_bodies(sk_cuda *cuda)
     cuda->drag = NULL;
     if (!bodies)
         return;
-    free_staged(&bodies->faces);
-    free_staged(&bodies->rows);
-    free_staged(&bodies->lists);
-    free_staged(&bodies->contacts);
+    sk_cuda_unstage(&bodies->faces);
+    sk_cuda_unstage(&bodies->rows);
+    sk_cuda_unstage(&bodies->lists);
+    sk_cuda_unstage(&bodies->contacts);
     if (bodies->modes)
         cudaFree(bodies->modes);
     if (bodies->partial)

@@ -91,6 +91,7 @@ selkie_code sk_cuda_sum_modes_2d(sk_step *step, const double (**sums)[SK_POISSON
 selkie_code sk_cuda_sum_modes_3d(sk_step *step, const double (**sums)[SK_POISSON_MODES], selkie_error *error);
 /* Room for as many bytes on both sides; what was there is lost. */
 selkie_code sk_cuda_stage(sk_cuda_staged *staged, size_t bytes, selkie_error *error);
+void sk_cuda_unstage(sk_cuda_staged *staged);
 /* The state of the bodies, made when it is asked for first. */
 selkie_code sk_cuda_take_bodies(sk_step *step, selkie_error *error);
 

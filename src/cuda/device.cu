@@ -417,6 +417,7 @@ void sk_cuda_destroy(sk_step *step)
     sk_cuda_release_frames(cuda);
     sk_cuda_release_sums(cuda);
     sk_cuda_release_bodies(cuda);
+    sk_cuda_release_soft(cuda);
     sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
@@ -440,8 +441,10 @@ void sk_cuda_destroy(sk_step *step)
 
 void sk_cuda_particles_changed(sk_step *step)
 {
-    if (step->cuda)
+    if (step->cuda) {
         step->cuda->host_changed = 1;
+        sk_cuda_soft_changed(step->cuda);
+    }
     if (step->sph)
         step->sph->pressure_sum = -1.0;
 }
@@ -480,6 +483,12 @@ static void fill_step(sk_step *step)
         memcpy(sent->constants.relative_density, step->relative_density, sizeof sent->constants.relative_density);
         sent->step.relative_density = cuda->device->constants.relative_density;
     }
+    for (int m = 0; step->liquid_mask && m < SK_TRANSFER_MATERIALS; m++) {
+        sent->constants.liquid_mask[m] = step->liquid_mask[m];
+        sent->constants.solid_mask[m] = !step->liquid_mask[m];
+    }
+    sent->step.liquid_mask = step->liquid_mask ? cuda->device->constants.liquid_mask : NULL;
+    sk_cuda_point_soft(cuda);
 
     /* The grid: constants of the host, arrays of the device. */
     sk_grid *to = &sent->step.grid;
@@ -556,6 +565,7 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
     if (cuda->host_changed)
         SK_TRY(send_particles(step, error));
     SK_TRY(sk_cuda_move_solids(step, error));
+    SK_TRY(sk_cuda_take_soft(step, error));
     fill_step(step);
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->device, cuda->sent, sizeof *cuda->sent, cudaMemcpyHostToDevice, cuda->stream),
                 "a copy of the step", error);

@@ -270,10 +270,12 @@ typedef struct sk_cuda_constants {
     int affine;    /*      attribute of the matrices of APIC */
     int spare;     /*      field of unilateral incompressibility */
     int material;  /*      attribute of the materials */
+    int body;      /*      attribute of the bodies of particles; -1 = none */
     sk_transfer_options options;
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
     float relative_density[SK_TRANSFER_MATERIALS];
+    uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
     float obstacles_low[3], obstacles_high[3]; /* m    box around all obstacles during the step */
     sk_cuda_mpm mpm;
     struct {
@@ -439,6 +441,7 @@ struct sk_cuda {
     size_t sum_bytes;
     struct sk_cuda_drag *drag;     /* no-slip bodies in the viscous solve; NULL = none */
     struct sk_cuda_bodies *bodies; /* rigid bodies in the liquid; NULL = none. Not among the allocations */
+    struct sk_cuda_soft *soft;     /* bodies of particles; likewise */
 };
 
 /* --- the host's side --- */
@@ -467,6 +470,12 @@ selkie_code sk_cuda_send_velocities(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_send_ends(sk_step *step, selkie_error *error);
 /* Gives back the memory of bodies. */
 void sk_cuda_release_bodies(sk_cuda *cuda);
+/* Bodies of particles, where the scene has some: their state, made when it is asked for first; the address of the
+ * device's copy, into the step that is sent; the host has other points. */
+selkie_code sk_cuda_take_soft(sk_step *step, selkie_error *error);
+void sk_cuda_point_soft(sk_cuda *cuda);
+void sk_cuda_soft_changed(sk_cuda *cuda);
+void sk_cuda_release_soft(sk_cuda *cuda);
 /* Gives back the memory of liquid boundaries. */
 void sk_cuda_release_roles(sk_cuda *cuda);
 /* Gives back the pinned memory that frames left, once all of them are written. */

@@ -34,7 +34,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 {
     SK_CUDA_WAIT();
     const sk_plain_frame frame = frame_of_grid(&step->grid);
-    const sk_plain_data data = particle_data(step, constants);
+    sk_plain_data data = particle_data(step, constants);
+    data.mask = nullptr; /* bodies of particles take room as liquid does */
     sk_transfer_options options = constants->options;
     options.left_out = step->solids.closed;
     options.left_out_slot = step->solids.block_slot;
@@ -357,7 +358,7 @@ static void launch_gather(sk_cuda *cuda, const sk_step *host)
 void SK_DIM(sk_cuda_launch_gather)(sk_cuda *cuda, const sk_step *host)
 {
     launch_gather(cuda, host);
-    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_DENSITY, 0);
+    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_DENSITY, 0, 1);
 }
 
 static void launch_weigh(sk_cuda *cuda, const sk_step *host)
@@ -378,7 +379,7 @@ static void launch_weigh(sk_cuda *cuda, const sk_step *host)
 void SK_DIM(sk_cuda_launch_weigh)(sk_cuda *cuda, const sk_step *host)
 {
     launch_weigh(cuda, host);
-    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_DENSITY, 0);
+    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_DENSITY, 0, 0);
 }
 
 selkie_code SK_DIM(sk_cuda_to_grid)(sk_step *step, selkie_error *error)

@@ -418,6 +418,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
     const sorted_grid sorted = grid_to_sort(grid);
+    const uint32_t *body = constants->body >= 0 ? step->particles.attributes[constants->body].data : nullptr;
     const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int block = 1 + item / parts;
@@ -446,7 +447,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 at[d] = corner[d] + inside;
                 cell.local |= inside << (d * SK_BLOCK_LOG);
             }
-            const int moves = !still && (!local || run_has(grid->runs[SK_RUNS_MOVED], cell));
+            const int moves = !still && (!local || run_has(grid->runs[SK_RUNS_MOVED], cell)) && !(body && body[p]);
             if (moves) {
                 displace_particle(&frame, &constants->displacement, tile, corner, at, position);
                 if (!AMONG_OBSTACLES)
@@ -584,6 +585,13 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
     step->cuda->particles_here = 0;
     step->cuda->has_keys = 1;
     SK_TRY(sk_cuda_ask_results(step, error));
-    SK_TRY(SK_DIM(sk_cuda_sort_ahead)(step, error));
+    if (!step->sorts_later)
+        SK_TRY(SK_DIM(sk_cuda_sort_ahead)(step, error));
     return take_correction(step, local, error);
+}
+
+/* Not if a method sorts before anything needs the order. */
+selkie_code SK_DIM(sk_cuda_sort_again)(sk_step *step, selkie_error *error)
+{
+    return step->sorts_later && !step->correct_again ? SELKIE_OK : SK_DIM(sk_cuda_sort)(step, error);
 }

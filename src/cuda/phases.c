@@ -5,6 +5,7 @@
 #include "defs/materials.h"
 #include "defs/soft.h"
 #include "defs/structs.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "selkie_config.h"
 
 #if SELKIE_HAVE_CUDA
@@ -20,7 +21,7 @@ static const struct {
     {"idp", "density", {sk_cuda_density_2d, sk_cuda_density_3d}},
     {"idp", "density_classify", {sk_cuda_classify_cells_2d, sk_cuda_classify_cells_3d}},
     {"idp", "density_correct", {sk_cuda_correct_2d, sk_cuda_correct_3d}},
-    {"idp", "sort_again", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
+    {"idp", "sort_again", {sk_cuda_sort_again_2d, sk_cuda_sort_again_3d}},
     {"idp", "solids_again", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
     {"flip", "to_grid", {sk_cuda_to_grid_2d, sk_cuda_to_grid_3d}},
     {"flip", "classify", {sk_cuda_classify_2d, sk_cuda_classify_3d}},
@@ -54,6 +55,17 @@ static const struct {
     {"rigid_liquid", "drag", {sk_cuda_drag_2d, sk_cuda_drag_3d}},
     {"rigid_liquid", "bodies", {sk_cuda_bodies_2d, sk_cuda_bodies_3d}},
     {"rigid_liquid", "body_contacts", {sk_cuda_contacts_2d, sk_cuda_contacts_3d}},
+    {"shape_matching", "match", {sk_soft_match_plain_2d, sk_soft_match_plain_3d}},
+    {"shape_matching", "place", {sk_cuda_soft_place_2d, sk_cuda_soft_place_3d}},
+    {"shape_matching", "sort_bodies", {sk_cuda_soft_sort_2d, sk_cuda_soft_sort_3d}},
+    {"shape_matching", "solids_bodies", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
+    {"shape_matching", "mix", {sk_cuda_soft_mix_2d, sk_cuda_soft_mix_3d}},
+    {"shape_matching", "remember", {sk_cuda_soft_remember_2d, sk_cuda_soft_remember_3d}},
+    {"shape_matching", "part", {sk_cuda_soft_part_2d, sk_cuda_soft_part_3d}},
+    {"shape_matching", "meet", {sk_cuda_soft_meet_2d, sk_cuda_soft_meet_3d}},
+    {"shape_matching", "match_late", {sk_soft_match_late_2d, sk_soft_match_late_3d}},
+    {"shape_matching", "lead", {sk_cuda_soft_lead_2d, sk_cuda_soft_lead_3d}},
+    {"shape_matching", "follow", {sk_cuda_soft_follow_2d, sk_cuda_soft_follow_3d}},
     {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
     {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
     {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
@@ -163,12 +175,23 @@ static const char *missing_beside_bodies(const selkie_scene *scene)
     if (rubs)
         return "bodies with liquid_friction";
     return scene->discretization != SELKIE_DISCRETIZATION_GRID ? "bodies outside of the grid methods"
-           : sk_scene_particle_bodies(scene) ? "bodies of particles (materials of kind soft and rigid)"
-           : scene->body_count > MOST_BODIES ? "more than 1024 rigid bodies"
+           : scene->body_count > MOST_BODIES                   ? "more than 1024 rigid bodies"
            : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
                ? "rigid bodies with unilateral incompressibility"
            : scene->domain.periodic ? "rigid bodies between periodic sides"
                                     : NULL;
+}
+
+/* Parts of scenes with bodies of particles; NULL = none is missing. */
+static const char *missing_beside_particle_bodies(const selkie_scene *scene)
+{
+    return scene->discretization != SELKIE_DISCRETIZATION_GRID ? "bodies of particles outside of the grid methods"
+           : scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL
+               ? "bodies of particles with unilateral incompressibility"
+           : sk_scene_viscosity(scene) > 0.0       ? "bodies of particles in a viscous liquid"
+           : sk_scene_has_heat(scene)              ? "bodies of particles with heat"
+           : sk_scene_surface_tension(scene) > 0.0 ? "bodies of particles with surface tension"
+                                                   : NULL;
 }
 
 /* The part of a scene that the GPU cannot run yet; NULL = none. What its changes add counts from the start, so that a
@@ -183,8 +206,11 @@ static const char *missing_part(const selkie_scene *scene)
                             adds(scene, SELKIE_CHANGE_DRAIN);
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && missing_in_unilateral(scene))
         return missing_in_unilateral(scene);
-    if ((scene->body_count || adds(scene, SELKIE_CHANGE_BODY)) && missing_beside_bodies(scene))
+    const int of_particles = sk_scene_particle_bodies(scene);
+    if ((scene->body_count > of_particles || adds(scene, SELKIE_CHANGE_BODY)) && missing_beside_bodies(scene))
         return missing_beside_bodies(scene);
+    if (of_particles && missing_beside_particle_bodies(scene))
+        return missing_beside_particle_bodies(scene);
     if (sk_scene_melts(scene))
         return "materials that melt (materials.melting_point): frozen bodies";
     if (sk_scene_has_immersed_points(scene))

@@ -36,6 +36,15 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     selkie_code sk_cuda_couple_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_bodies_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_contacts_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_sort_again_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_soft_place_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_soft_sort_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_cuda_soft_mix_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_soft_remember_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_soft_part_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_cuda_soft_meet_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_cuda_soft_lead_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_cuda_soft_follow_##dim(sk_step *step, selkie_error *error);                                          \
     /* Bodies in a solve: their lists, between its system and its start; the start in their space; what follows a      \
      * cycle, a product, and a fresh residual (from the solution before it, into the residual after it). */            \
     selkie_code sk_cuda_read_modes_##dim(sk_step *step, selkie_error *error);                                          \
@@ -109,8 +118,9 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     /* Launches of the transfer to the grid and of the density. */                                                     \
     void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \
     void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);                                        \
-    /* The density of cells beside thin walls: replaced by what they see, or less what they do not. */                 \
-    void sk_cuda_launch_split_##dim(struct sk_cuda *cuda, int field, int hidden);
+    /* The density of cells beside thin walls: replaced by what they see, or less what they do not; of all particles   \
+     * or of the liquid alone. */                                                                                      \
+    void sk_cuda_launch_split_##dim(struct sk_cuda *cuda, int field, int hidden, int of_liquid);
 
 selkie_code sk_cuda_particle_forces(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_sources(sk_step *step, selkie_error *error);

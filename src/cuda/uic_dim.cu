@@ -456,7 +456,7 @@ static void launch_predict(sk_cuda *cuda, const sk_step *host)
     if (!sk_step_has_pressure(host))
         return;
     launch_weights(cuda, host, 1);
-    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_PREDICTED, 1);
+    SK_DIM(sk_cuda_launch_split)(cuda, SK_FIELD_PREDICTED, 1, 1);
 }
 
 selkie_code SK_DIM(sk_cuda_uic_predict)(sk_step *step, selkie_error *error)

@@ -6,20 +6,14 @@
 #include "grid/plain_forms.h"
 #include "grid/tile.h"
 #include "grid/transfer_plain.h"
-#include "methods/part_kernels.h"
+#include "methods/shape_matching/mix_plain.h"
 #include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
 
-static int is_unilateral(const sk_step *step)
-{
-    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-}
-
 /* --- Records --- */
 
-/* Finds the record of each point since the last sort. */
-static void find_records(sk_step *step)
+void SK_DIM(sk_soft_find_records)(sk_step *step)
 {
     sk_soft *soft = step->soft;
     const sk_particles *particles = &step->particles;
@@ -43,18 +37,6 @@ static void find_records(sk_step *step)
     for (int r = 0; left != soft->left && r < soft->region_count; r++)
         soft->regions[r].is_ready = 0;
     soft->left = left;
-}
-
-/* All particles are those of bodies, which the grid has nothing to tell. Rigid shapes feel them by the pressure. */
-static int is_dry(const sk_step *step)
-{
-    return step->soft->left == step->particles.count && !is_unilateral(step) && !step->rigid;
-}
-
-/* Does nothing but `follow` move the records of dry bodies? */
-static int keeps_records(const sk_step *step)
-{
-    return is_dry(step) && !step->grid.periodic && selkie_scene_volume(step->scene) == SELKIE_VOLUME_NONE;
 }
 
 /* Positions have changed, those of particles in the blocks `touched` alone if `listed`: then the lists of migrating
@@ -89,8 +71,8 @@ selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
     const int listed = sk_grid_leavers_known(&step->grid, &step->particles);
     int moved = 0;
     uint8_t *touched;
-    find_records(step);
-    step->soft->is_placed &= keeps_records(step);
+    SK_DIM(sk_soft_find_records)(step);
+    step->soft->is_placed &= sk_soft_keeps_records(step);
     SK_TRY(SK_DIM(sk_soft_measure)(step, &moved, error));
     if (step->soft->is_placed)
         return SELKIE_OK;
@@ -114,15 +96,14 @@ selkie_code SK_DIM(sk_soft_sort_plain)(sk_step *step, selkie_error *error)
 
 /* --- The mixture --- */
 
-/* The mixture at the faces of a block. All faces of a body have the lightness of its material; between bodies the mean
- * by mass counts, which the transfer gives. In blocks without a share the fields of the mixture are those of the
- * liquid, and the other ones are not read. */
+/* The mixture at the faces of a block. In blocks without a share the fields of the mixture are those of the liquid, and
+ * the other ones are not read. */
 static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *density = step->grid.fields[SK_FIELD_DENSITY];
     const float *solid_density = step->grid.fields[step->soft->mixture.solid_density];
-    const int whole = is_unilateral(step); /* its faces hold the density of both */
+    const int whole = sk_soft_is_unilateral(step); /* its faces hold the density of both */
     int shared = 0;
     if (!step->soft->shared[block])
         return; /* no particle of a body reaches it */
@@ -132,24 +113,15 @@ static void mix_block(const sk_step *step, const sk_mixture_faces *f, int block)
         for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
             shared |= f->share[d][i] > 0.0f;
     step->soft->shared[block] = (uint8_t)shared;
-    for (size_t i = base; i < base + SK_BLOCK_CELLS && shared; i++) {
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float share = sk_solid_share(f->share[d][i], f->liquid_density[d][i]), own = f->before[d][i];
-            f->liquid_density[d][i] += whole ? f->share[d][i] : 0.0f;
-            f->share[d][i] = share;
-            f->liquid[d][i] = f->velocity[d][i];
-            f->velocity[d][i] = f->change[d][i] = sk_mixed_velocity(share, f->solid[d][i], f->velocity[d][i]);
-            f->solid[d][i] = own; /* its lightness from here on */
-            if (share > 0.0f)
-                f->lightness[d][i] = sk_mixed_lightness(share, own, f->lightness[d][i]);
-        }
-    }
+    for (size_t i = base; i < base + SK_BLOCK_CELLS && shared; i++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            soft_mix_face(f, d, i, whole);
 }
 
 /* Contacts that gravity would close act before the pressure solve as well: the liquid under a body at rest must not
  * feel one that falls. The records, which the grid gathers, take the mean velocity of the change, as that of gravity.
  */
-static selkie_code foresee_contacts(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_soft_foresee)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     const double part = 1.0 / (1.0 + step->reflection), kick = sk_step_kick(step) / part;
@@ -188,11 +160,11 @@ static selkie_code mix(sk_step *step, sk_mixture_transfer transfer, sk_mixture_t
 {
     const int64_t before = step->soft->left;
     if (!step->soft->is_placed)
-        find_records(step);
-    step->is_dry = is_dry(step);
+        SK_DIM(sk_soft_find_records)(step);
+    step->is_dry = sk_soft_is_dry(step);
     if (step->soft->left != before)
         SK_TRY(SK_DIM(sk_soft_measure)(step, NULL, error));
-    SK_TRY(foresee_contacts(step, error));
+    SK_TRY(SK_DIM(sk_soft_foresee)(step, error));
     SK_TRY(sk_reserve(step->memory, (void **)&step->soft->shared, &step->soft->shared_capacity,
                       (size_t)step->grid.block_count, 1, "bodies", error));
     if (step->is_dry)
@@ -215,7 +187,6 @@ selkie_code SK_DIM(sk_soft_mix_plain)(sk_step *step, selkie_error *error)
     return mix(step, SK_DIM(sk_transfer_to_grid_plain), SK_DIM(sk_transfer_density_plain), error);
 }
 
-/* The velocity before the pressure solve, and the change by forces. */
 selkie_code SK_DIM(sk_soft_remember)(sk_step *step, selkie_error *error)
 {
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
@@ -225,35 +196,19 @@ selkie_code SK_DIM(sk_soft_remember)(sk_step *step, selkie_error *error)
         if (!step->soft->shared[b])
             continue;
         for (int d = 0; d < SELKIE_DIM; d++)
-            for (size_t i = (size_t)b * SK_BLOCK_CELLS; i < (size_t)(b + 1) * SK_BLOCK_CELLS; i++) {
-                f.before[d][i] = f.velocity[d][i];
-                f.forced[d][i] = f.velocity[d][i] - f.change[d][i];
-            }
+            for (size_t i = (size_t)b * SK_BLOCK_CELLS; i < (size_t)(b + 1) * SK_BLOCK_CELLS; i++)
+                soft_remember_face(&f, d, i);
     }
     return SELKIE_OK;
 }
 
 /* --- After the pressure --- */
 
-/* The largest change of velocity (m/s) that is reflected, as of the liquid. */
-static float most_reflected(const sk_step *step)
-{
-    return (float)(step->grid.cell_size / step->dt);
-}
-
-/* A change with its reflection, without the gain of gravity. */
-static float reflected(const sk_step *step, float change, float gain)
-{
-    const float beyond = change - gain, most = most_reflected(step);
-    return beyond + (float)step->reflection * (beyond > most ? most : beyond < -most ? -most : beyond);
-}
-
-/* Parts the change of a block's faces: that of the liquid stays in the fields of the liquid, that of the bodies beyond
- * gravity goes to `solid`. The pressure solve left `change` as the total change with its reflection. Returns whether a
- * face of the liquid is unknown now. */
-static int part_block(const sk_step *step, const sk_mixture_faces *f, float *const end[3], int block)
+/* Parts the change of a block's faces. Returns whether a face of the liquid is unknown now. */
+static int part_block(const sk_step *step, const sk_mixture_faces *f, const soft_parting *parting, int block)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const int has_solids = step->solids.block_slot[block] != 0;
     int unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
         int shared = 0;
@@ -261,36 +216,8 @@ static int part_block(const sk_step *step, const sk_mixture_faces *f, float *con
             shared |= f->share[d][i] > 0.0f;
         for (size_t i = base; i < base + SK_BLOCK_CELLS && !shared; i++)
             f->solid[d][i] = __builtin_nanf("");
-        if (!shared)
-            continue;
-        const float gain = (float)(step->scene->gravity[d] * sk_step_kick(step));
-        const float rho = (float)step->reflection;
-        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
-            const float share = f->share[d][i], own = f->solid[d][i], mixed = f->lightness[d][i];
-            const float u = f->velocity[d][i], b = f->before[d][i];
-            if (!(share > 0.0f)) {
-                f->solid[d][i] = __builtin_nanf("");
-                continue;
-            }
-            const float pressure = u == u && b == b ? u - b : 0.0f, forces = f->forced[d][i];
-            f->solid[d][i] = reflected(step, sk_parted_change(forces, pressure, own, mixed), gain);
-            if (u != u || !(step->solids.block_slot[block] == 0 || u != 0.0f))
-                continue;
-
-            /* The liquid. */
-            const float liquid = f->liquid[d][i];
-            if (liquid != liquid) {
-                f->velocity[d][i] = f->change[d][i] = end[d][i] = liquid;
-                unknown = 1;
-                continue;
-            }
-            const float light = (mixed - share * own) / (1.0f - share);
-            const float change = sk_parted_change(forces, pressure, light, mixed), net = reflected(step, change, gain);
-            f->velocity[d][i] = liquid + change;
-            f->change[d][i] = net + (1.0f + rho) * gain;
-            if (end[d] != f->velocity[d])
-                end[d][i] = liquid + f->change[d][i];
-        }
+        for (size_t i = base; i < base + SK_BLOCK_CELLS && shared; i++)
+            unknown |= soft_part_face(f, parting, has_solids, d, i);
     }
     return unknown;
 }
@@ -303,7 +230,7 @@ static int mark_mixed(const sk_mixture_faces *f, int block, uint8_t *mixed)
     memset(mixed + base, 0, SK_BLOCK_CELLS);
     for (int d = 0; d < SELKIE_DIM; d++)
         for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
-            const uint8_t shared = f->share[d][i] > 0.0f && f->share[d][i] < 0.999f;
+            const uint8_t shared = (uint8_t)soft_is_mixed(f, d, i);
             mixed[i] |= shared;
             any |= shared;
         }
@@ -314,23 +241,16 @@ static int mark_mixed(const sk_mixture_faces *f, int block, uint8_t *mixed)
 static float sample_tile(const sk_plain_frame *frame, const float *tile, int d, const int first[3], const float x[3])
 {
     static const int strides[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
-    int base = 0;
-    float above[3] = {0.0f, 0.0f, 0.0f}, sum = 0.0f;
-    for (int e = 0; e < SELKIE_DIM; e++) {
-        const float at = sk_cell_fraction(x[e], frame->corner[e], frame->inverse, first[e]) - (e == d ? 0.0f : 0.5f);
-        int low = (int)floorf(at);
-        low = low < -1 ? -1 : low > SK_BLOCK_N - 1 ? SK_BLOCK_N - 1 : low;
-        above[e] = at - (float)low;
-        base += (low + 1) * strides[e];
-    }
+    int base = 0, low[3];
+    float above[3], sum = 0.0f;
+    soft_faces_around(frame, d, first, x, low, above);
+    for (int e = 0; e < SELKIE_DIM; e++)
+        base += (low[e] + 1) * strides[e];
     for (int c = 0; c < (SELKIE_DIM == 3 ? 8 : 4); c++) {
-        float weight = 1.0f;
         int node = base;
-        for (int e = 0; e < SELKIE_DIM; e++) {
-            weight *= c >> e & 1 ? above[e] : 1.0f - above[e];
+        for (int e = 0; e < SELKIE_DIM; e++)
             node += c >> e & 1 ? strides[e] : 0;
-        }
-        sum += weight * tile[node];
+        sum += soft_corner_weight(above, c) * tile[node];
     }
     return sum;
 }
@@ -457,8 +377,7 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
     sk_soft *soft = step->soft;
     const sk_mixture_faces f = sk_mixture_faces_of(&step->soft->mixture, step);
     const sk_plain_frame frame = sk_plain_frame_of(&step->grid);
-    float *const end[3] = {step->grid.fields[step->end_velocity], step->grid.fields[step->end_velocity + 1],
-                           step->grid.fields[step->end_velocity + 2]};
+    const soft_parting parting = soft_parting_of(step);
     const size_t blocks = (size_t)step->grid.block_count;
     double *changes;
     uint8_t *mixed, *any;
@@ -477,7 +396,7 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
             continue;
         }
         any[b] = (uint8_t)mark_mixed(&f, b, mixed);
-        if (part_block(step, &f, end, b))
+        if (part_block(step, &f, &parting, b))
             step->grid.block_flags[b] |= SK_BLOCK_UNKNOWN;
     }
     if (find_wet_bodies(step, mixed, any)) {
@@ -485,9 +404,8 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
         for (int b = 1; b <= step->grid.particle_blocks; b++)
             move_block(step, &frame, &f, b, changes);
     }
-    const double kick = sk_step_kick(step) * (1.0 + step->reflection), *g = step->scene->gravity;
-    SK_TRY(SK_DIM(sk_soft_spread)(step, (const double[3]){kick * g[0], kick * g[1], kick * g[2]}, changes, error));
-    return is_unilateral(step) ? keep_places(step, error) : SELKIE_OK;
+    SK_TRY(SK_DIM(sk_soft_spread)(step, changes, error));
+    return sk_soft_is_unilateral(step) ? keep_places(step, error) : SELKIE_OK;
 }
 
 /* --- The move --- */
@@ -506,7 +424,7 @@ static void return_to_points(sk_step *step)
 selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    if (is_unilateral(step))
+    if (sk_soft_is_unilateral(step))
         return_to_points(step);
     else
         SK_TRY(keep_places(step, error));
@@ -559,16 +477,10 @@ static void follow_span(sk_step *step, const sk_soft_span *span, motion_sums *su
     }
 }
 
-/* The points move, and centre and velocity of their bodies follow. */
-selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_soft_move_points)(sk_step *step, int *strays, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     motion_sums *partial, total = {0};
-    uint8_t *touched;
-    int listed = sk_grid_leavers_known(&step->grid, &step->particles);
-    SK_TRY(clear_blocks(step, &touched, error));
-    if (soft->left < step->particles.count)
-        SK_TRY(SK_DIM(sk_soft_stop)(step, touched, error));
     SK_TRY(sk_step_scratch(step, ((size_t)soft->span_count + 1) * sizeof *partial, "bodies", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < soft->span_count; s++)
@@ -576,7 +488,7 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
     for (int s = 0; s < soft->span_count; s++) {
         sk_soft_state *state = &soft->states[soft->spans[s].body];
         total.count += partial[s].count;
-        listed &= !partial[s].strays;
+        *strays |= partial[s].strays;
         for (int d = 0; d < SELKIE_DIM; d++) {
             total.way[d] += partial[s].way[d];
             total.velocity[d] += partial[s].velocity[d];
@@ -589,8 +501,21 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
         }
         memset(&total, 0, sizeof total);
     }
-    note_moves(step, touched, listed);
-    soft->is_placed = keeps_records(step);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    uint8_t *touched;
+    int strays = 0;
+    const int listed = sk_grid_leavers_known(&step->grid, &step->particles);
+    SK_TRY(clear_blocks(step, &touched, error));
+    if (soft->left < step->particles.count)
+        SK_TRY(SK_DIM(sk_soft_stop)(step, touched, error));
+    SK_TRY(SK_DIM(sk_soft_move_points)(step, &strays, error));
+    note_moves(step, touched, listed && !strays);
+    soft->is_placed = sk_soft_keeps_records(step);
     soft->is_stepping = 0;
     return SELKIE_OK;
 }

@@ -16,99 +16,11 @@
 #include "grid/plain.h"
 #include "grid/tile.h"
 #include "grid/transfer_plain.h"
+#include "methods/shape_matching/inside_plain.h"
 #include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_matching.h"
 
 enum { MODES = SELKIE_DIM == 3 ? 6 : 3 };
-
-/* A liquid particle inside a body. */
-typedef struct inside {
-    uint32_t particle, point;
-    int32_t body;
-    float normal[3]; /* outwards */
-    float depth;     /* m */
-} inside;
-
-/* The number of the body in this method, from that in the scene. */
-static int body_of(const sk_soft *soft, uint32_t point)
-{
-    int b = 0;
-    while (point >= soft->bodies[b].first + soft->bodies[b].count)
-        b++;
-    return b;
-}
-
-/* The nearest point of a body in the cells around. */
-static int64_t nearest_point(const sk_step *step, sk_plain_cell cell, const float x[3], double *distance2)
-{
-    const sk_soft *soft = step->soft;
-    int64_t best = -1;
-    const double h = step->grid.cell_size;
-    int at[3];
-    sk_plain_coordinates(&step->grid, cell, at);
-    *distance2 = 4.0001 * soft->spacing * soft->spacing; /* farther ones do not count */
-    for (int m = 0; m < (SELKIE_DIM == 3 ? 27 : 9); m++) {
-        /* The own cell first: then most of the others are too far away. */
-        const int own = SELKIE_DIM == 3 ? 13 : 4, n = m == 0 ? own : m <= own ? m - 1 : m;
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        double gap2 = 0.0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const double low = step->grid.corner[d] + (at[d] + offset[d]) * h;
-            const double gap = fmax(fmax(low - (double)x[d], (double)x[d] - low - h), 0.0);
-            gap2 += gap * gap;
-        }
-        if (gap2 > *distance2 * 1.0001)
-            continue;
-        const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
-        uint32_t begin, end;
-        sk_plain_particles(&step->grid, other, &begin, &end);
-        if (begin == end || !soft->crowded[(size_t)other.slot * SK_BLOCK_CELLS + (size_t)other.local])
-            continue;
-        for (uint32_t p = begin; p < end; p++) {
-            const uint32_t k = step->particles.records[p].id - soft->first_id;
-            double square = 0.0;
-            if (!soft->owner[p] || k >= soft->point_count)
-                continue;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                square += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
-            if (square < *distance2 || (square == *distance2 && (int64_t)k < best)) {
-                *distance2 = square;
-                best = (int64_t)k;
-            }
-        }
-    }
-    return best;
-}
-
-/* Is a particle at x inside the body of the point k nearest to it? Fills in where. */
-static int is_behind(const sk_soft *soft, uint32_t p, const float x[3], int64_t k, inside *found)
-{
-    double distance2 = 0.0, out = 0.0;
-    for (int d = 0; d < SELKIE_DIM && k >= 0; d++)
-        distance2 += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
-    if (k < 0 || distance2 > 4.0 * soft->spacing * soft->spacing)
-        return 0;
-    const int b = body_of(soft, (uint32_t)k);
-    const double *r = soft->states[b].rotation;
-    const float *surface = soft->surfaces[k];
-    *found = (inside){.particle = p, .point = (uint32_t)k, .body = b};
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        found->normal[d] = (float)(r[3 * d] * (double)surface[0] + r[3 * d + 1] * (double)surface[1] +
-                                   r[3 * d + 2] * (double)surface[2]);
-        out += (double)found->normal[d] * ((double)x[d] - soft->points[k].position[d]);
-    }
-    found->depth = (float)((double)surface[3] - out);
-    /* Beside an edge the plane of the surface goes on, the body does not. */
-    return found->depth > 0.0f && distance2 - out * out < 0.75 * soft->spacing * soft->spacing;
-}
-
-/* Is a particle at x inside a body? Fills in where. */
-static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, const float x[3], inside *found)
-{
-    double distance2;
-    const int64_t k = nearest_point(step, cell, x, &distance2);
-    return is_behind(step->soft, p, x, k, found);
-}
 
 /* Marks the cells with points of bodies. */
 static selkie_code mark_cells(sk_step *step, selkie_error *error)
@@ -264,7 +176,7 @@ static const points_around *keep_points(const path_search *in, kept_points *kept
     return &kept->around;
 }
 
-/* As nearest_point(): the distances in double precision of those that may be the nearest. */
+/* As soft_nearest_point(): the distances in double precision of those that may be the nearest. */
 static int64_t nearest_exactly(const path_search *in, const points_around *around, const float x[3])
 {
     const sk_soft *soft = in->step->soft;
@@ -294,8 +206,8 @@ static int64_t nearest_exactly(const path_search *in, const points_around *aroun
     return best;
 }
 
-/* find_inside() by the points kept around the cell of x. */
-static int is_inside(const path_search *in, kept_points *kept, uint32_t p, const float x[3], inside *found)
+/* soft_find_inside() by the points kept around the cell of x. */
+static int is_inside(const path_search *in, kept_points *kept, uint32_t p, const float x[3], sk_soft_inside *found)
 {
     const sk_step *step = in->step;
     int at[3] = {0, 0, 0};
@@ -306,8 +218,8 @@ static int is_inside(const path_search *in, kept_points *kept, uint32_t p, const
         return 0;
     const points_around *around = keep_points(in, kept, cell, at);
     if (around->count < 0)
-        return find_inside(step, cell, p, x, found);
-    return is_behind(step->soft, p, x, nearest_exactly(in, around, x), found);
+        return soft_find_inside(step, cell, p, x, found);
+    return soft_is_behind(step->soft, p, x, nearest_exactly(in, around, x), found);
 }
 
 /* Marks the cells near points, and gets memory for the points around them. */
@@ -382,7 +294,7 @@ static int is_near(const sk_grid *grid, const uint8_t *tile, int block, const fl
 }
 
 /* Writes the liquid particles of a block that are inside bodies. Returns their number. */
-static uint32_t list_inside(const path_search *in, kept_points *kept, int block, inside *to)
+static uint32_t list_inside(const path_search *in, kept_points *kept, int block, sk_soft_inside *to)
 {
     const sk_step *step = in->step;
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
@@ -401,7 +313,7 @@ static uint32_t list_inside(const path_search *in, kept_points *kept, int block,
 /* --- The joint contact --- */
 
 /* Normal velocity of a particle relative to its body, and the modes of the contact. */
-static double approach(const sk_step *step, const inside *c, const double centre[3], const double change[MODES],
+static double approach(const sk_step *step, const sk_soft_inside *c, const double centre[3], const double change[MODES],
                        double modes[MODES])
 {
     const sk_particle *particle = &step->particles.records[c->particle];
@@ -463,7 +375,7 @@ static void find_mass(const sk_soft *soft, int b, double centre[3], double matri
 #endif
 }
 
-static void meet(sk_step *step, int b, const inside *list, size_t count)
+static void meet(sk_step *step, int b, const sk_soft_inside *list, size_t count)
 {
     sk_soft *soft = step->soft;
     const sk_soft_body *body = &soft->bodies[b];
@@ -510,13 +422,31 @@ static void meet(sk_step *step, int b, const inside *list, size_t count)
     }
 }
 
+void SK_DIM(sk_soft_return)(sk_step *step, const struct sk_soft_inside *list, size_t count)
+{
+    const sk_soft *soft = step->soft;
+    for (int b = 0; count && b < soft->body_count; b++)
+        meet(step, b, list, count);
+
+    /* Positions to the surface, at most a cell a step. */
+    for (size_t n = 0; n < count; n++) {
+        float *x = step->particles.records[list[n].particle].position;
+        const float way = fminf(list[n].depth + 1e-3f * (float)soft->spacing, (float)step->grid.cell_size);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float gap = 1e-3f * (float)step->grid.cell_size;
+            x[d] = fminf(fmaxf(x[d] + way * list[n].normal[d], (float)step->grid.low[d] + gap),
+                         (float)step->grid.high[d] - gap);
+        }
+    }
+}
+
 selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, uint8_t *touched, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     path_search in;
     const int blocks = step->grid.particle_blocks;
     uint32_t *first;
-    inside *list;
+    sk_soft_inside *list;
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
     SK_TRY(begin_paths(step, &in, error));
 
@@ -541,60 +471,23 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, uint8_t *touched, selkie_err
         count += found[b];
         touched[b] |= found[b] > 0;
     }
-    for (int b = 0; count && b < soft->body_count; b++)
-        meet(step, b, list, count);
-
-    /* Positions to the surface, at most a cell a step. */
-    for (size_t n = 0; n < count; n++) {
-        float *x = step->particles.records[list[n].particle].position;
-        const float way = fminf(list[n].depth + 1e-3f * (float)soft->spacing, (float)step->grid.cell_size);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const float gap = 1e-3f * (float)step->grid.cell_size;
-            x[d] = fminf(fmaxf(x[d] + way * list[n].normal[d], (float)step->grid.low[d] + gap),
-                         (float)step->grid.high[d] - gap);
-        }
-    }
+    SK_DIM(sk_soft_return)(step, list, count);
     soft->crowded = soft->crowded_blocks = NULL;
     return SELKIE_OK;
 }
 
 /* --- Paths --- */
 
-/* Stops a particle where its path enters a body: half a spacing inside at most, from where push_out() leads it back to
- * the side that it came from. Returns whether it does. The path is that relative to the body, whose points are still at
- * the start of the step.
- */
-static int stop_particle(const path_search *in, kept_points *kept, uint32_t p, const float before[3])
+/* What the test of a path's places needs. */
+typedef struct path_test {
+    const path_search *in;
+    kept_points *kept;
+} path_test;
+
+static int is_path_inside(const void *test, uint32_t p, const float x[3], sk_soft_inside *found)
 {
-    const sk_step *step = in->step;
-    const sk_soft *soft = step->soft;
-    sk_particle *particle = &step->particles.records[p];
-    double way[3] = {0.0, 0.0, 0.0}, length2 = 0.0;
-    inside found;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        way[d] = (double)particle->position[d] - (double)before[d];
-        length2 += way[d] * way[d];
-    }
-    if (!(length2 > 0.15 * soft->spacing * soft->spacing)) /* most of them: one step at most */
-        return 0;
-    const int count = (int)ceil(sqrt(length2) / (0.4 * soft->spacing));
-    for (int n = 0; n <= count && count > 1; n++) {
-        float x[3] = {0.0f, 0.0f, 0.0f};
-        for (int d = 0; d < SELKIE_DIM; d++)
-            x[d] = (float)((double)before[d] + way[d] * n / count);
-        if (!is_inside(in, kept, p, x, &found))
-            continue;
-        double into = 0.0;
-        const double *drift = soft->points[found.point].velocity;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            into += (double)found.normal[d] * (way[d] - step->dt * drift[d]);
-        if (n == 0 || !(into < 0.0)) /* it was inside, or leaves */
-            return 0;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            particle->position[d] = (float)((double)x[d] + step->dt * drift[d] * (1.0 - (double)n / count));
-        return 1;
-    }
-    return 0;
+    const path_test *of = test;
+    return is_inside(of->in, of->kept, p, x, found);
 }
 
 /* Fast liquid does not pass thin bodies: paths of the move are tested against the points. Marks the blocks `touched` of
@@ -609,13 +502,13 @@ selkie_code SK_DIM(sk_soft_stop)(sk_step *step, uint8_t *touched, selkie_error *
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-        kept_points *kept = in.kept + (size_t)omp_get_thread_num() * KEPT;
+        const path_test test = {&in, in.kept + (size_t)omp_get_thread_num() * KEPT};
         int near = 0;
         for (int n = 0; n < SK_NEIGHBOURS; n++)
             near |= soft->crowded_blocks[grid->neighbours[b][n]];
         for (uint32_t p = start[0]; near && p < start[SK_BLOCK_CELLS]; p++)
             if (!soft->owner[p] && !(step->particles.records[p].flags & SK_PARTICLE_DEAD))
-                touched[b] |= (uint8_t)stop_particle(&in, kept, p, soft->from[p]);
+                touched[b] |= (uint8_t)soft_stop_particle(step, p, soft->from[p], is_path_inside, &test);
     }
     soft->crowded = soft->crowded_blocks = NULL;
     return SELKIE_OK;

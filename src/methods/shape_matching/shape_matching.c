@@ -333,6 +333,11 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+int sk_soft_keeps_records(const sk_step *step)
+{
+    return sk_soft_is_dry(step) && !step->grid.periodic && selkie_scene_volume(step->scene) == SELKIE_VOLUME_NONE;
+}
+
 /* --- Checkpoints and statistics --- */
 
 static sk_chunk_view state(const sk_step *step)

@@ -129,6 +129,21 @@ typedef struct sk_soft {
 selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selkie_error *error);
 
 struct soft_response;
+struct sk_soft_inside;
+
+static inline int sk_soft_is_unilateral(const sk_step *step)
+{
+    return step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
+/* All particles are those of bodies, which the grid has nothing to tell. Rigid shapes feel them by the pressure. */
+static inline int sk_soft_is_dry(const sk_step *step)
+{
+    return step->soft->left == step->particles.count && !sk_soft_is_unilateral(step) && !step->rigid;
+}
+
+/* Does nothing but `follow` move the records of dry bodies? */
+int sk_soft_keeps_records(const sk_step *step);
 
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
@@ -145,6 +160,8 @@ struct soft_response;
     selkie_code sk_soft_meet_##dim(sk_step *step, selkie_error *error);                                                \
     /* `touched` [blocks]: marks those with a particle that was moved. */                                              \
     selkie_code sk_soft_push_out_##dim(sk_step *step, uint8_t *touched, selkie_error *error);                          \
+    /* Its contacts and ways for a list of liquid particles in bodies, in the order of the particles. */               \
+    void sk_soft_return_##dim(sk_step *step, const struct sk_soft_inside *list, size_t count);                         \
     /* The answers of the bodies to their contacts, with `ahead` (m/s) added to all velocities; NULL = no contact. */  \
     selkie_code sk_soft_find_answers_##dim(sk_step *step, const double ahead[3], struct soft_response **answers,       \
                                            selkie_error *error);                                                       \
@@ -154,10 +171,16 @@ struct soft_response;
     selkie_code sk_soft_lead_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_follow_##dim(sk_step *step, selkie_error *error);                                              \
     void sk_soft_prepare_##dim(const sk_soft *soft, sk_soft_region *region);                                           \
-    /* Adds `kick` (m/s) and the motion of each region that fits `changes` (m/s a point, xyz) best to the velocities:  \
+    /* Adds gravity and the motion of each region that fits `changes` (m/s a point, xyz) best to the velocities:       \
      * a rigid one, or a linear one for soft bodies. Momentum and angular momentum of the changes stay. Dry bodies     \
      * take no change. */                                                                                              \
-    selkie_code sk_soft_spread_##dim(sk_step *step, const double kick[3], const double *changes, selkie_error *error);
+    selkie_code sk_soft_spread_##dim(sk_step *step, const double *changes, selkie_error *error);                       \
+    /* Finds the record of each point since the last sort. */                                                          \
+    void sk_soft_find_records_##dim(sk_step *step);                                                                    \
+    selkie_code sk_soft_foresee_##dim(sk_step *step, selkie_error *error);                                             \
+    /* The points move, and centre and velocity of their bodies follow. `strays` is set if a record changes its cell   \
+     * when it takes the place of its point. */                                                                        \
+    selkie_code sk_soft_move_points_##dim(sk_step *step, int *strays, selkie_error *error);
 
 SK_SOFT_PHASES(2d)
 SK_SOFT_PHASES(3d)

@@ -132,9 +132,10 @@ static selkie_code spread_cluster(sk_step *step, const sk_soft_region *region, c
     return SELKIE_OK;
 }
 
-selkie_code SK_DIM(sk_soft_spread)(sk_step *step, const double kick[3], const double *changes, selkie_error *error)
+selkie_code SK_DIM(sk_soft_spread)(sk_step *step, const double *changes, selkie_error *error)
 {
     sk_soft *soft = step->soft;
+    const double kick = sk_step_kick(step) * (1.0 + step->reflection);
     sk_fit_sums *sums;
     sk_fit *fits;
     SK_TRY(sum_bodies(step, changes, &sums, error));
@@ -147,7 +148,7 @@ selkie_code SK_DIM(sk_soft_spread)(sk_step *step, const double kick[3], const do
         if (sums[b].mass > 0.0 && soft->bodies[b].soft.clusters <= 1)
             find_fit(&sums[b], soft->bodies[b].soft.mode != SELKIE_SOFT_RIGID, &fits[b]);
         for (int d = 0; d < SELKIE_DIM; d++)
-            fits[b].velocity[d] += kick[d];
+            fits[b].velocity[d] += kick * step->scene->gravity[d];
     }
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int s = 0; s < soft->span_count; s++)
