@@ -3,8 +3,8 @@
  * In 3D a thread block has the particles of a block of cells. A thread adds up those of one cell for each node that
  * they reach, in registers. The cells of a layer then add their sums to a tile in shared memory, the nodes of the block
  * and a layer around it, in nine rounds, in each of which the cells reach different nodes. A second kernel adds up the
- * tiles around a block. Both follow the order of sk_plain_gather_cell. 2D and liquids of several densities take that
- * function, one thread a cell.
+ * tiles around a block. Both follow the order of sk_plain_gather_cell. 2D takes that function, one thread a cell, and
+ * so do faces of liquids of several densities and beside bodies of particles.
  */
 #include "cuda/device.h"
 
@@ -29,6 +29,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
+#if SELKIE_DIM == 2
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     weigh_cells(const sk_step *step, const sk_cuda_constants *constants)
 {
@@ -43,6 +44,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(cell)] =
         sk_plain_weigh_cell(&frame, &data, &options, cell) * options.density_per_particle;
 }
+#endif
 
 #if SELKIE_DIM == 3
 enum {
@@ -365,15 +367,13 @@ static void launch_weigh(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
-#if SELKIE_DIM == 3
-    if (!host->relative_density && !host->liquid_mask) {
-        SK_LAUNCH(cuda, weigh, wide_gather(cuda), LAYER_THREADS, step, constants, cuda->data);
-        SK_LAUNCH_SIMPLE(cuda, merge_centres, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
-        return;
-    }
-#endif
     (void)host;
+#if SELKIE_DIM == 3
+    SK_LAUNCH(cuda, weigh, wide_gather(cuda), LAYER_THREADS, step, constants, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, merge_centres, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
+#else
     SK_LAUNCH_SIMPLE(cuda, weigh_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants);
+#endif
 }
 
 void SK_DIM(sk_cuda_launch_weigh)(sk_cuda *cuda, const sk_step *host)

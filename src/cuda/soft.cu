@@ -27,6 +27,7 @@ static selkie_code take_points(sk_cuda *cuda, const sk_soft *soft, sk_cuda_soft 
     SK_CUDA_TRY(cudaMalloc((void **)&shadow->surfaces, points * sizeof *shadow->surfaces), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&shadow->bodies, bodies * sizeof *shadow->bodies), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&shadow->states, bodies * sizeof *shadow->states), "the bodies", error);
+    SK_CUDA_TRY(cudaMemsetAsync(shadow->points, 0, points * sizeof *shadow->points, cuda->stream), "the bodies", error);
     SK_CUDA_TRY(cudaMemcpyAsync(shadow->surfaces, soft->surfaces, soft->point_count * sizeof *soft->surfaces,
                                 cudaMemcpyHostToDevice, cuda->stream),
                 "the bodies", error);
@@ -50,10 +51,12 @@ selkie_code sk_cuda_take_soft(sk_step *step, selkie_error *error)
             own->body = a;
     SK_TRY(take_store(step, own, error));
     SK_TRY(take_points(cuda, step->soft, own, error));
-    SK_TRY(sk_cuda_stage(&own->values, ((size_t)step->soft->point_count + 1) * 3 * sizeof(float), error));
-    return sk_cuda_stage(&own->changes,
-                         ((size_t)step->soft->point_count + 1) * 3 * sizeof(float) + (size_t)step->soft->wet_count,
-                         error);
+    const size_t points = (size_t)step->soft->point_count + 1, floats = points * 3 * sizeof(float);
+    SK_TRY(sk_cuda_stage(&own->values, points * 3 * sizeof(double), error));
+    SK_TRY(sk_cuda_stage(&own->changes, floats + (size_t)step->soft->wet_count, error));
+    SK_CUDA_TRY(cudaMemsetAsync(own->values.there, 0, own->values.bytes, cuda->stream), "the bodies", error);
+    SK_CUDA_TRY(cudaMemsetAsync(own->changes.there, 0, own->changes.bytes, cuda->stream), "the bodies", error);
+    return SELKIE_OK;
 }
 
 static selkie_code retake(sk_cuda *cuda, void *address, size_t bytes, selkie_error *error)

@@ -150,11 +150,25 @@ static __global__ void place_records(const sk_step *step, const sk_soft *soft)
     }
 }
 
-static selkie_code send_points(sk_step *step, selkie_error *error)
+/* Points take positions or velocities. */
+static __global__ void set_points(const sk_soft *soft, int of_velocity, const double (*values)[3])
 {
-    const sk_soft *soft = step->soft;
-    return send(step->cuda, step->cuda->soft->shadow.points, soft->points, soft->point_count * sizeof *soft->points,
-                error);
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH(k, soft->point_count)
+    for (int d = 0; d < 3; d++)
+        (of_velocity ? soft->points[k].velocity : soft->points[k].position)[d] = values[k][d];
+}
+
+static selkie_code send_points(sk_step *step, int of_velocity, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_cuda_soft *own = cuda->soft;
+    double(*here)[3] = (double(*)[3])(void *)own->values.here, (*there)[3] = (double(*)[3])(void *)own->values.there;
+    sk_soft_give_points(step, of_velocity, here);
+    SK_TRY(send(cuda, there, here, step->soft->point_count * sizeof *here, error));
+    SK_LAUNCH_SIMPLE(cuda, set_points, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, own->there, of_velocity,
+                     (const double(*)[3])there);
+    return SELKIE_OK;
 }
 
 /* --- cells near points --- */
@@ -371,7 +385,7 @@ selkie_code SK_DIM(sk_cuda_soft_place)(sk_step *step, selkie_error *error)
     sk_soft *soft = step->soft;
     sk_cuda_soft *own = cuda->soft;
     if (!own->points_there || own->is_stale)
-        SK_TRY(send_points(step, error));
+        SK_TRY(send_points(step, 0, error));
     own->points_there = 1;
     SK_TRY(send(cuda, own->shadow.states, soft->states, (size_t)soft->body_count * sizeof *soft->states, error));
     launch_find_records(step);
@@ -485,9 +499,9 @@ static selkie_code send_velocities(sk_step *step, selkie_error *error)
     const sk_cuda_soft *own = cuda->soft;
     const sk_soft *soft = step->soft;
     float(*values)[3] = (float(*)[3])(void *)own->values.here;
-    for (uint32_t k = 0; k < soft->point_count; k++)
-        if (soft->record[k] >= 0)
-            memcpy(values[k], own->particles.records[soft->record[k]].velocity, sizeof values[k]);
+    const world_store world = use_bodies(step);
+    sk_soft_give_velocities(step, values);
+    use_world(step, &world);
     SK_TRY(send(cuda, own->values.there, values, soft->point_count * sizeof *values, error));
     SK_LAUNCH_SIMPLE(cuda, set_velocities, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, &cuda->device->step, own->there,
                      (const float(*)[3])(void *)own->values.there);
@@ -649,10 +663,8 @@ selkie_code SK_DIM(sk_cuda_soft_part)(sk_step *step, selkie_error *error)
         SK_LAUNCH_SIMPLE(cuda, sample_changes, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, faces,
                          own->marks.crowded_blocks, sampled);
         SK_TRY(fetch(cuda, own->changes.here, own->changes.there, bytes + wet_bytes, error));
-        const float *values = (const float *)(const void *)own->changes.here;
         memcpy(soft->wet, own->changes.here + bytes, wet_bytes);
-        for (size_t n = 0; n < 3 * (size_t)soft->point_count; n++)
-            changes[n] = (double)values[n];
+        sk_soft_take_changes(step, (const float(*)[3])(const void *)own->changes.here, changes);
     }
     for (int b = 0; b < soft->body_count; b++)
         soft->bodies[b].is_wet = soft->wet[soft->bodies[b].number + 1];
@@ -699,7 +711,7 @@ selkie_code SK_DIM(sk_cuda_soft_lead)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_begin(step, error));
     if (!step->is_dry)
         SK_LAUNCH_SIMPLE(cuda, keep_places, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->soft->there);
-    SK_TRY(send_points(step, error));
+    SK_TRY(send_points(step, 1, error));
     SK_LAUNCH_SIMPLE(cuda, lead_records, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, &cuda->device->step, cuda->soft->there);
     cuda->particles_here = 0;
     return SELKIE_OK;
@@ -743,14 +755,12 @@ selkie_code SK_DIM(sk_cuda_soft_follow)(sk_step *step, selkie_error *error)
         SK_LAUNCH_AFTER(cuda, stop_liquid, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data, own->marks);
     SK_LAUNCH_SIMPLE(cuda, fetch_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, &cuda->device->step, own->there, there);
     SK_TRY(fetch(cuda, here, there, soft->point_count * sizeof *here, error));
-    for (uint32_t k = 0; k < soft->point_count; k++)
-        if (soft->record[k] >= 0)
-            memcpy(own->particles.records[soft->record[k]].position, here[k], sizeof here[k]);
     const world_store world = use_bodies(step);
+    sk_soft_take_places(step, here);
     const selkie_code code = SK_DIM(sk_soft_move_points)(step, &strays, error);
     use_world(step, &world);
     SK_TRY(code);
-    SK_TRY(send_points(step, error));
+    SK_TRY(send_points(step, 0, error));
     SK_LAUNCH_SIMPLE(cuda, place_records, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, &cuda->device->step, own->there);
     sk_particles_moved(&step->particles);
     cuda->has_keys = cuda->particles_here = 0;

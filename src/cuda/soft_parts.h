@@ -47,7 +47,7 @@ typedef struct sk_cuda_soft {
     size_t mark_blocks, from_count; /* with room */
     sk_cuda_staged found;           /* sk_cuda_soft_counts and the list */
     size_t found_room;
-    sk_cuda_staged values;  /* [points][3] m or m/s */
+    sk_cuda_staged values;  /* [points][3] m or m/s, floats or doubles */
     sk_cuda_staged changes; /* [points][3] m/s, then `wet` of each body */
 } sk_cuda_soft;
 

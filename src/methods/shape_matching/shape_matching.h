@@ -128,6 +128,13 @@ typedef struct sk_soft {
 /* The regions of all bodies, from their records at the start. */
 selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selkie_error *error);
 
+/* Where the records are on a device: copies of their velocities and places, and of the points, by
+ * the number of the point. */
+void sk_soft_give_velocities(const sk_step *step, float (*velocities)[3]);
+void sk_soft_take_places(sk_step *step, const float (*places)[3]);
+void sk_soft_give_points(const sk_step *step, int of_velocity, double (*values)[3]);
+void sk_soft_take_changes(const sk_step *step, const float (*from)[3], double *changes);
+
 struct soft_response;
 struct sk_soft_inside;
 
