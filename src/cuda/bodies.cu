@@ -44,8 +44,8 @@ void sk_cuda_release_bodies(sk_cuda *cuda)
 {
     sk_cuda_bodies *bodies = cuda->bodies;
     if (cuda->drag) {
-        free_staged(&cuda->drag->places);
-        free_staged(&cuda->drag->faces);
+        sk_cuda_unstage(&cuda->drag->places);
+        sk_cuda_unstage(&cuda->drag->faces);
     }
     free(cuda->drag);
     cuda->drag = NULL;
