@@ -191,6 +191,7 @@ static const char *missing_beside_particle_bodies(const selkie_scene *scene)
            : sk_scene_viscosity(scene) > 0.0       ? "bodies of particles in a viscous liquid"
            : sk_scene_has_heat(scene)              ? "bodies of particles with heat"
            : sk_scene_surface_tension(scene) > 0.0 ? "bodies of particles with surface tension"
+           : scene->domain.periodic                ? "bodies of particles between periodic sides"
                                                    : NULL;
 }
 
