@@ -105,20 +105,66 @@ static inline __attribute__((always_inline)) void take_shares(const share_tiles 
     }
 }
 
-/* Cells of a row beside which an obstacle may cut faces, one bit each. `common`: cells all around are full or empty. */
-static uint32_t find_near(const sk_step *step, sk_plain_cell first, const uint8_t common[SK_BLOCK_N])
+/* Around a block that an obstacle cuts: distances from the solids in cells, and closed faces. */
+typedef struct cut_tiles {
+    float outside[SK_VISCOUS_TILE_VALUES];
+    int32_t closed[SK_VISCOUS_TILE_VALUES];
+} cut_tiles;
+
+static void load_cut(const sk_step *step, const sk_viscous_fields *f, int block, cut_tiles *tiles)
 {
-    const float *distance = step->solids.distance + sk_plain_solid_index(&step->solids, first);
+    const sk_plain_cell corner = {block, 0};
+    int place = 0;
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k <= (SELKIE_DIM == 3 ? SK_BLOCK_N : 0); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++, place += SK_VISCOUS_TILE)
+            for (int part = 0; part < 3; part++) {
+                const int at = part == 0 ? -1 : part == 1 ? 0 : SK_BLOCK_N, count = part == 1 ? SK_BLOCK_N : 1;
+                const sk_plain_cell cell = sk_plain_beside(&step->grid, corner, (const int[3]){at, j, k});
+                const float *outside = step->solids.distance + sk_plain_solid_index(&step->solids, cell);
+                const uint8_t *closed = f->closed + sk_plain_index(cell);
+                for (int i = 0; i < count; i++) {
+                    tiles->outside[place + 1 + at + i] = outside[i];
+                    tiles->closed[place + 1 + at + i] = closed[i];
+                }
+            }
+}
+
+/* Cells of a row beside which an obstacle may cut faces, one bit each. `common`: cells all around are full or empty. */
+static uint32_t find_near(const cut_tiles *tiles, int place, const uint8_t common[SK_BLOCK_N])
+{
     uint32_t near = 0;
     for (int i = 0; i < SK_BLOCK_N; i++)
-        near |= (uint32_t)(!common[i] && fabsf(distance[i]) < SK_VISCOUS_NEAR) << i;
+        near |= (uint32_t)(!common[i] && fabsf(tiles->outside[place + i]) < SK_VISCOUS_NEAR) << i;
     return near;
+}
+
+/* Of a row of differences between two faces across axis d, those that an obstacle may change (raise_weights): one face
+ * is closed, or both are open and one is near its surface. The faces belong to the cells from `first` and `second` on.
+ */
+static inline void find_cut(const cut_tiles *tiles, int first, int second, int d, int32_t cut[SK_BLOCK_N])
+{
+    const int stride = sk_viscous_tile_step[d];
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        const float one = 0.5f * (tiles->outside[first + i] + tiles->outside[first + i - stride]);
+        const float other = 0.5f * (tiles->outside[second + i] + tiles->outside[second + i - stride]);
+        const int32_t closed = tiles->closed[first + i] >> d & 1, other_closed = tiles->closed[second + i] >> d & 1;
+        const int32_t near = (one < SK_VISCOUS_NEAREST) | (other < SK_VISCOUS_NEAREST);
+        cut[i] |= (closed ^ other_closed) | (near & ~closed & ~other_closed & 1);
+    }
+}
+
+static uint32_t bits_of(const int32_t cut[SK_BLOCK_N])
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < SK_BLOCK_N; i++)
+        bits |= (uint32_t)(cut[i] != 0) << i;
+    return bits;
 }
 
 /* Weights of the shear of a row of cells, over viscosity and density. A wall ends at an edge if one of the faces beside
  * it is closed and the next one is open. `near`: cells beside an obstacle. */
-static void take_shears(const sk_step *step, const sk_viscous_fields *f, const share_tiles *tiles, sk_plain_cell first,
-                        uint32_t near, int a, int b, float shears[SK_BLOCK_N])
+static void take_shears(const sk_step *step, const sk_viscous_fields *f, const share_tiles *tiles, const cut_tiles *cut,
+                        sk_plain_cell first, uint32_t near, int a, int b, float shears[SK_BLOCK_N])
 {
     const int place = sk_viscous_tile_place(first.local);
     const int32_t *closed = tiles->closed + place;
@@ -132,18 +178,29 @@ static void take_shears(const sk_step *step, const sk_viscous_fields *f, const s
     for (int i = 0; i < SK_BLOCK_N && any; i++)
         if (wall[i] && !(near >> i & 1))
             shears[i] = wall_weight(step, (sk_plain_cell){first.slot, first.local + i}, a, b, shears[i]);
-    for (uint32_t left = near; left; left &= left - 1) {
+    if (!near)
+        return;
+    int32_t is_cut[SK_BLOCK_N] = {0};
+    find_cut(cut, place - sk_viscous_tile_step[b], place, a, is_cut);
+    find_cut(cut, place - sk_viscous_tile_step[a], place, b, is_cut);
+    for (uint32_t left = near & bits_of(is_cut); left; left &= left - 1) {
         const int i = __builtin_ctz(left);
         shears[i] = cut_shear(step, f, (sk_plain_cell){first.slot, first.local + i}, a, b, shears[i]);
     }
 }
 
 /* Weights of the normal strains and the divergence of a row of cells. */
-static void take_normals(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, uint32_t near,
-                         float cells[SK_BLOCK_N], float bulks[SK_BLOCK_N])
+static void take_normals(const sk_step *step, const sk_viscous_fields *f, const cut_tiles *cut, sk_plain_cell first,
+                         uint32_t near, float cells[SK_BLOCK_N], float bulks[SK_BLOCK_N])
 {
     memcpy(bulks, cells, SK_BLOCK_N * sizeof *bulks);
-    for (uint32_t left = near; left; left &= left - 1) {
+    if (!near)
+        return;
+    const int place = sk_viscous_tile_place(first.local);
+    int32_t is_cut[SK_BLOCK_N] = {0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        find_cut(cut, place, place + sk_viscous_tile_step[d], d, is_cut);
+    for (uint32_t left = near & bits_of(is_cut); left; left &= left - 1) {
         const int i = __builtin_ctz(left);
         cells[i] = cut_normal(step, f, (sk_plain_cell){first.slot, first.local + i}, cells[i], &bulks[i]);
     }
@@ -184,6 +241,38 @@ static selkie_code measure_viscosity(sk_step *step, sk_viscous_fields *f, double
     return SELKIE_OK;
 }
 
+/* Bits of a row of bytes that have one of the bits of a mask. */
+static inline uint32_t bits_with(const uint8_t *bytes, int32_t mask, int32_t wanted)
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < SK_BLOCK_N; i += 8)
+        bits |= i8_bits((i8_from_bytes(bytes + i) & mask) == wanted) << i;
+    return bits;
+}
+
+/* Of a row of closed faces across axis d, those whose velocity is given: see wall_holds(). */
+static uint32_t find_fixed(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, int d,
+                           const float share[SK_BLOCK_N])
+{
+    const sk_grid *grid = &step->grid;
+    const uint32_t shut = bits_with(f->closed + sk_plain_index(first), 1 << d, 1 << d);
+    if (!shut || step->solids.body_count)
+        return shut;
+    const uint8_t *before = grid->kinds + sk_plain_index(sk_plain_next(grid, first, d, -1));
+    const uint32_t solid = bits_with(grid->kinds + sk_plain_index(first), SK_CELL_KIND_MASK, SK_CELL_SOLID);
+    const uint32_t solid_before = d == 0 ? solid << 1 | ((*before & SK_CELL_KIND_MASK) == SK_CELL_SOLID)
+                                         : bits_with(before, SK_CELL_KIND_MASK, SK_CELL_SOLID);
+    uint32_t fixed = solid & solid_before;
+    for (int i = 0; i < SK_BLOCK_N; i += 8)
+        fixed |= i8_bits(f8_load(share + i) >= SK_VISCOUS_TOUCH) << i;
+    fixed &= shut;
+    for (uint32_t left = is_cut(step, first.slot) ? shut & ~fixed : 0; left; left &= left - 1) {
+        const int i = __builtin_ctz(left);
+        fixed |= (uint32_t)wall_holds(step, f, (sk_plain_cell){first.slot, first.local + i}, d, share[i]) << i;
+    }
+    return fixed;
+}
+
 /* Velocities of a row of faces and their masses, from their shares. */
 static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plain_cell first, int d,
                         const float share[SK_BLOCK_N])
@@ -192,17 +281,15 @@ static void weigh_faces(const sk_step *step, const sk_viscous_fields *f, sk_plai
     const float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + here;
     const float *given = sk_solids_have_velocity(&step->solids) ? step->solids.velocity[d] + solid : NULL;
     const uint8_t *closed = f->closed + here;
-    uint8_t *restrict fixed = f->fixed[d] + here;
-    float *restrict to = f->velocity[d] + here, *restrict mass = f->mass[d] + here;
-    for (int i = 0; i < SK_BLOCK_N; i++) {
-        const int is_fixed =
-            closed[i] >> d & 1 && wall_holds(step, f, (sk_plain_cell){first.slot, first.local + i}, d, share[i]);
-        fixed[i] = (uint8_t)is_fixed;
-        to[i] = is_fixed ? 0.0f : velocity[i];
-        mass[i] = (closed[i] >> d & 1 || velocity[i] != velocity[i]) ? 0.0f : share[i];
+    const uint32_t held = find_fixed(step, f, first, d, share);
+    const i8 bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    for (int i = 0; i < SK_BLOCK_N; i += 8) {
+        const i8 is_fixed = ((int32_t)(held >> i) & bit) != 0, is_closed = (i8_from_bytes(closed + i) >> d & 1) != 0;
+        const f8 known = f8_load(velocity + i), rest = given ? f8_load(given + i) : f8_splat(0.0f);
+        i8_to_bytes(f->fixed[d] + here + i, is_fixed & 1);
+        f8_store(f->velocity[d] + here + i, f8_select(is_fixed, rest, known));
+        f8_store(f->mass[d] + here + i, f8_select(is_closed | (known != known), f8_splat(0.0f), f8_load(share + i)));
     }
-    for (int i = 0; i < SK_BLOCK_N && given; i++)
-        to[i] = fixed[i] ? given[i] : to[i];
 }
 
 /* Weights of strains of a row of cells, from their shares: shear by the axis along the edge. */
@@ -227,12 +314,15 @@ static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int blo
 {
     tile_row rows[LOWER_ROWS];
     share_tiles tiles;
+    cut_tiles solid;
     uint8_t common[SK_BLOCK_CELLS];
     float cells[SK_BLOCK_N], bulks[SK_BLOCK_N], faces[SK_BLOCK_N], shears[3][SK_BLOCK_N];
     find_tile_rows(&step->grid, block, rows);
     const int all = find_common(f, rows, common), cut = !all && is_cut(step, block);
     if (!all)
         load_shares(f, rows, &tiles);
+    if (cut)
+        load_cut(step, f, block, &solid);
     for (int i = 0; i < SK_BLOCK_N; i++)
         cells[i] = faces[i] = shears[0][i] = shears[1][i] = shears[2][i] = all == 1 ? 1.0f : 0.0f;
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
@@ -240,14 +330,14 @@ static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int blo
         const int place = sk_viscous_tile_place(c);
         if (!all)
             take_shares(&tiles, place, 0, cells);
-        const uint32_t near = cut ? find_near(step, first, common + c) : 0;
-        take_normals(step, f, first, near, cells, bulks);
+        const uint32_t near = cut ? find_near(&solid, place, common + c) : 0;
+        take_normals(step, f, &solid, first, near, cells, bulks);
         for (int a = 0; a < SELKIE_DIM; a++) {
             if (!all)
                 take_shares(&tiles, place, 1 << a, faces);
             weigh_faces(step, f, first, a, faces);
             for (int b = a + 1; b < SELKIE_DIM && !all; b++)
-                take_shears(step, f, &tiles, first, near, a, b, shears[sk_stress_edge(a, b)]);
+                take_shears(step, f, &tiles, &solid, first, near, a, b, shears[sk_stress_edge(a, b)]);
         }
         weigh_strains(f, sk_plain_index(first), cells, bulks, (const float(*)[SK_BLOCK_N])shears);
     }
