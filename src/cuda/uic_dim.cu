@@ -50,7 +50,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     const uic_rows rows = {grid->fields[of == OF_DENSITY ? SK_FIELD_DENSITY : SK_FIELD_PREDICTED],
                            of == OF_PRESSURE ? grid->fields[SK_FIELD_DENSITY] : nullptr, of == OF_PRESSURE,
                            of == OF_PRESSURE && step->capillary != 0,
-                           of != OF_PRESSURE && !(step->solids.obstacle_count + step->scene->body_count)};
+                           of == OF_DENSITY ||
+                               (of == OF_DENSITY_AGAIN && !(step->solids.obstacle_count + step->scene->body_count))};
     double largest = 0.0;
     clear_maps(solver);
     SK_CUDA_EACH_BLOCK(block, step)

@@ -154,7 +154,7 @@ static const sk_field unilateral_fields[] = {
      .doc = "a solve that needs more stops the run with a message"},
     {BOOL(selkie_unilateral_def, density_correction, 1),
      .doc = "also correct positions before particles move, where the density is too high"},
-    {INTEGER(selkie_unilateral_def, density_passes, 3), BETWEEN(1, 10),
+    {INTEGER(selkie_unilateral_def, density_passes, 4), BETWEEN(1, 10),
      .doc = "at most so many such corrections in a step; more than one only where some cell is far too dense"},
     {BOOL(selkie_unilateral_def, suction, 0), .doc = "let the pressure be negative away from the surface"},
     {NUMBER(selkie_unilateral_def, suction_depth, 3), BETWEEN(1, 1000), .unit = "cells",

@@ -437,28 +437,36 @@ static void jittered_pool(void **state)
     }
 }
 
-/* Where the level lies near the fill that makes a cell full. Noise of the start and of the flow turned cells full and
- * back, and the density correction lifted what that moved: 0.156 to 0.184 in three starts, at rest at 0.0003 now. The
- * bound is what a viewer does not see. */
+/* Where the level lies near the fill that makes a cell full, without and around a ball. Pressure jumped there, and the
+ * density correction lifted what that moved: 0.156 to 0.184 in three starts, 0.15 and 0.17 around the ball, at rest at
+ * 0.0003 and 0.008 now. The bound is what a viewer does not see. */
 static void level_at_the_full_cells(void **state)
 {
     (void)state;
     const double h = 1.0 / 32, level = 12.25 * h;
-    test_scene t;
-    tank(&t, 2, 16 * h, 18 * h, 1, h);
-    t.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-    t.scene.time.fps = 30.0; /* the steps of a scene that says nothing */
-    t.scene.seed = 1;
-    add_liquid(&t, box_shape(0, 0, 0, 16 * h, level, 1));
-    selkie_world *world = small_world(&t);
-    double speed = 0.0;
-    while (selkie_world_time(world) < 20.0 * (1 - 1e-9)) {
-        step_world(world);
-        if (selkie_world_time(world) > 10.0)
-            speed = fmax(speed, selkie_world_statistics(world)->max_speed);
+    for (int n = 0; n < 3; n++) {
+        const char *names[] = {"pool of 12.25 cells", "the same around a ball", "the same around a ball, APIC"};
+        test_scene t;
+        tank(&t, 2, 16 * h, 18 * h, 1, h);
+        t.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+        t.scene.time.fps = 30.0; /* the steps of a scene that says nothing */
+        t.scene.time.cfl = n ? 6.0 : 1.0;
+        t.scene.seed = n ? 0 : 1;
+        if (n == 2)
+            selkie_scene_set_method(&t.scene, SELKIE_METHOD_APIC);
+        if (n)
+            add_obstacle(&t, sphere_shape(8.16 * h, 5.4 * h, 0.5, 3 * h));
+        add_liquid(&t, box_shape(0, 0, 0, 16 * h, level, 1));
+        selkie_world *world = small_world(&t);
+        double speed = 0.0;
+        while (selkie_world_time(world) < 20.0 * (1 - 1e-9)) {
+            step_world(world);
+            if (selkie_world_time(world) > 10.0)
+                speed = fmax(speed, selkie_world_statistics(world)->max_speed);
+        }
+        at_most(names[n], "largest speed, over sqrt(g H)", speed / sqrt(GRAVITY * level), 0.01);
+        selkie_world_destroy(world);
     }
-    at_most("pool of 12.25 cells", "largest speed, over sqrt(g H)", speed / sqrt(GRAVITY * level), 0.01);
-    selkie_world_destroy(world);
 }
 
 /* A dam that breaks over an obstacle and comes to rest holds what it held. */

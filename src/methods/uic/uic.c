@@ -20,6 +20,9 @@ static selkie_code create(sk_step *step, selkie_error *error)
         "spare", "1",
         -1,      SK_LIFETIME_STEP,
         -1.0f,   "unilateral: density that a full cell may gain before pressure resists; -1 in other cells"};
+    static const sk_field_def surface_mass = {
+        "surface_mass",   "1",   -1,
+        SK_LIFETIME_STEP, -1.0f, "unilateral: mass in the solve of a face next to the surface; -1 for other faces"};
     sk_uic_state *state = sk_allocate(step->memory, sizeof *state);
     if (!state)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "unilateral: no memory");
@@ -27,6 +30,11 @@ static selkie_code create(sk_step *step, selkie_error *error)
     state->spare = sk_grid_add_field(&step->grid, &spare, error);
     if (state->spare < 0)
         return SELKIE_ERROR_MEMORY;
+    for (int d = 0; d < step->dimension; d++) {
+        state->surface_mass[d] = sk_grid_add_field(&step->grid, &surface_mass, error);
+        if (state->surface_mass[d] < 0)
+            return SELKIE_ERROR_MEMORY;
+    }
     step->full_cells = state->spare;
     step->solids.blur_faces = 1;
     step->bounded = step->dimension == 2 ? sk_bounded_create_2d(step->memory) : sk_bounded_create_3d(step->memory);
@@ -86,7 +94,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static double bytes_per_cell(const selkie_scene *scene)
 {
     (void)scene;
-    return 9 * 4 + 60;
+    return 12 * 4 + 60;
 }
 
 const sk_method sk_method_uic = {

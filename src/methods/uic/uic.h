@@ -31,7 +31,8 @@
 extern const sk_method sk_method_uic;
 
 typedef struct sk_uic_state {
-    int spare; /* field: density that a full cell may gain before pressure resists; -1 in other cells */
+    int spare;           /* field: density that a full cell may gain before pressure resists; -1 in other cells */
+    int surface_mass[3]; /* fields: mass in the solve of a cell's lower faces next to the surface; -1 for other faces */
 } sk_uic_state;
 
 static inline float *sk_uic_spare_of(const sk_step *step)
@@ -58,6 +59,12 @@ static inline double sk_uic_held_pressure(const sk_step *step)
 static inline int sk_uic_suction_layers(const selkie_unilateral_def *def)
 {
     return (int)ceil(def->suction_depth);
+}
+
+static inline float *sk_uic_surface_mass_of(const sk_step *step, int d)
+{
+    const sk_uic_state *state = (const sk_uic_state *)sk_step_state(step, &sk_method_uic);
+    return step->grid.fields[state->surface_mass[d]];
 }
 
 /* Do rows of full cells bound the flow? The source's form of the prediction bounds the density in all cells. */

@@ -32,9 +32,14 @@
 /* The same if rows of full cells bound the flow. Their velocities are bounded then, and the division may be exact. */
 #define UIC_LEAST_FLOWING_DENSITY 1e-3f
 
-/* A cell with this share of its room is full. Less carries so little that its fall does not show. With 0.5, a level
- * just below the centres of cells has a layer of particles without support, which stirs. */
-#define UIC_FULL 0.25f
+/* A cell with this share of its room is full: the level is then a tenth of a cell above its lower face. Less carries so
+ * little that its fall does not show. With 0.5, a level just below the centres of cells has a layer of particles
+ * without support, which stirs. From 0.12 on down, single particles on the surface slide about. */
+#define UIC_FULL 0.18f
+
+/* The same without gravity: there is no level, and lighter cells at the border of a spinning disc cost it a part of its
+ * spin. */
+#define UIC_FULL_WITHOUT_GRAVITY 0.25f
 
 /* Liquid is packed from this share of its room on; the density of a packed arrangement varies by less. A full cell
  * beside packed ones has no spare room. */
@@ -44,12 +49,16 @@
  * much in a step, so a level sinks: with 1e-5 by 2e-4 cells a second, until its cells are no longer full. */
 #define UIC_FLOW_SLACK 1e-6f
 
-/* The same in scenes with obstacles. The density correction lifts liquid beside curved ones in each step, and what
- * cells gain lets it sink again: with 1e-6 a pool around a ball gained 2e-3 of m g H. */
-#define UIC_FLOW_SLACK_BESIDE_OBSTACLES 1e-5f
+/* Cells beside an obstacle that lack liquid (UIC_PACKED) although all open cells around them have this share of theirs
+ * hold a gap at the obstacle. They gain this share of what they lack in a step. Flow alone never fills a gap: blurred
+ * obstacles let flow pass where particles cannot. */
+#define UIC_SUBMERGED 0.8f
+#define UIC_REFILL 0.02f
 
 /* Faces take the mean velocity of the particles around them, whose centre is off the face's. In a rotation the flow is
- * then off by the angle times that offset (cells) and the room of the face; lattices need 0.02. */
+ * then off by the angle times that offset (cells) and the room of the face; lattices need 0.02. Calm liquid has no such
+ * allowance: what it lets into the eddies of a wave, the density correction would lift again, and the wave would grow.
+ */
 #define UIC_CENTRE_OFFSET 0.03f
 
 /* Density noise of liquid that arrives in a cell that is not full, over rest density. The correction evens it out. */
@@ -59,6 +68,10 @@
  * Particles that waves carry through the upper cells make such an excess in each step, and the correction only ever
  * lifts: water at rest would gain motion by it for ever. */
 #define UIC_KEPT_EXCESS 0.1f
+
+/* The same elsewhere, and in scenes with obstacles: the noise of particles, most of it beside obstacles, where few
+ * particles fill a kernel. */
+#define UIC_KEPT_INSIDE 0.02f
 
 /* Liquid as fast as this times sqrt(gravity x cell) keeps no excess. */
 #define UIC_CALM 0.2f
@@ -70,6 +83,10 @@
  * UNEVEN on the face has its real mass. */
 #define UIC_EVEN 0.4f
 #define UIC_UNEVEN 0.7f
+
+/* Faces with less room are beside an obstacle, where few particles fill a kernel: their masses say nothing of a level.
+ */
+#define UIC_OPEN 0.9f
 
 /* Light faces: the solve takes up to twice the mass below this share of the room, since few particles carry it. */
 #define UIC_LIGHT 0.1f
@@ -135,6 +152,11 @@ SK_KERNEL float sk_uic_gain(const double gravity[3], double kick)
     return (float)(__builtin_sqrt(g2) * kick);
 }
 
+SK_KERNEL int sk_uic_has_gravity(const double gravity[3])
+{
+    return gravity[0] != 0.0 || gravity[1] != 0.0 || gravity[2] != 0.0;
+}
+
 /* The speed (m/s) from which on liquid keeps no excess. `gravity` m/s2, h: m. */
 SK_KERNEL float sk_uic_calm_speed(const double gravity[3], double h)
 {
@@ -143,27 +165,51 @@ SK_KERNEL float sk_uic_calm_speed(const double gravity[3], double h)
 
 /* The excess that the density correction removes. `emptiest` is the least fill in and around the cell, `speed` the
  * largest of its faces, `calm` the speed above. */
-SK_KERNEL float sk_uic_removed_excess(float excess, float emptiest, float speed, float calm)
+SK_KERNEL float sk_uic_removed_excess(float excess, float emptiest, float speed, float calm, int has_solids)
 {
-    const float kept = speed < calm ? UIC_KEPT_EXCESS * (1.0f - speed / calm) : 0.0f;
+    const float most = emptiest < UIC_SURFACE_FILL && !has_solids ? UIC_KEPT_EXCESS : UIC_KEPT_INSIDE;
+    const float kept = speed < calm ? most * (1.0f - speed / calm) : 0.0f;
     const float beyond = 2.0f * (excess - kept);
-    return emptiest < UIC_SURFACE_FILL && excess > 0.0f && beyond < excess ? beyond : excess;
+    return excess > 0.0f && beyond < excess ? beyond : excess;
+}
+
+/* How much of the allowance for rotations counts, by the largest speed of a cell's faces. */
+SK_KERNEL float sk_uic_allowance(float speed, float calm)
+{
+    return speed <= calm && calm > 0.0f ? 0.0f : speed < 2.0f * calm ? speed / calm - 1.0f : 1.0f;
 }
 
 /* --- full cells --- */
 
+/* The share of its room from which on a cell is full. */
+SK_KERNEL float sk_uic_full(int has_gravity)
+{
+    return has_gravity ? UIC_FULL : UIC_FULL_WITHOUT_GRAVITY;
+}
+
 /* Density that a cell may gain before pressure resists; -1 in cells that are not full. `densest` is the largest fill in
  * and around the cell. Spray, which is loose everywhere, has room left; the surface of packed liquid has none. */
-SK_KERNEL float sk_uic_spare(float fill, float densest, float room)
+SK_KERNEL float sk_uic_spare(float fill, float densest, float room, float full)
 {
     const float spare = (UIC_PACKED - densest) * room;
-    return fill < UIC_FULL ? -1.0f : spare > 0.0f ? spare : 0.0f;
+    return fill < full ? -1.0f : spare > 0.0f ? spare : 0.0f;
+}
+
+/* The same for a cell beside an obstacle that lacks liquid; `emptiest` is the least fill of the open cells around. */
+SK_KERNEL int sk_uic_is_gap(float fill, float room, float densest, float emptiest)
+{
+    return room < 0.99f && fill < UIC_PACKED && densest > UIC_PACKED && emptiest > UIC_SUBMERGED;
+}
+
+SK_KERNEL float sk_uic_spare_of_gap(float fill, float room)
+{
+    return UIC_REFILL * (UIC_PACKED - fill) * room;
 }
 
 /* Cells that an obstacle leaves almost no room are full beside full cells. */
-SK_KERNEL float sk_uic_spare_in_obstacle(float densest)
+SK_KERNEL float sk_uic_spare_in_obstacle(float densest, float full)
 {
-    return densest >= UIC_FULL ? 0.0f : -1.0f;
+    return densest >= full ? 0.0f : -1.0f;
 }
 
 /* Mean slope of a velocity across its direction, at a cell: `own` are the velocities of the two faces, `beside` those
@@ -197,16 +243,11 @@ SK_KERNEL float sk_uic_widest(const float rooms[2 * SELKIE_DIM])
     return widest;
 }
 
-SK_KERNEL float sk_uic_flow_slack(int has_solids)
-{
-    return has_solids ? UIC_FLOW_SLACK_BESIDE_OBSTACLES : UIC_FLOW_SLACK;
-}
-
 /* Volume that a full cell gains in the step, above its spare room. `turning` is the sum of the absolute components of
- * the vorticity, times the widest room; `scale` is dt over the cell size. */
-SK_KERNEL float sk_uic_flow_excess(float inflow, float turning, float spare, float scale, float slack)
+ * the vorticity, times the widest room and the allowance; `scale` is dt over the cell size. */
+SK_KERNEL float sk_uic_flow_excess(float inflow, float turning, float spare, float scale)
 {
-    return scale * (inflow - UIC_CENTRE_OFFSET * turning) - spare - slack;
+    return scale * (inflow - UIC_CENTRE_OFFSET * turning) - spare - UIC_FLOW_SLACK;
 }
 
 /* Mass of a face, over rest density. */
@@ -225,6 +266,29 @@ SK_KERNEL float sk_uic_solved_mass(float room, float mass, int full)
     even = even > 1.0f ? 1.0f : even < 0.0f ? 0.0f : even;
     const float doubled = UIC_LIGHT * room < 2.0f * mass ? UIC_LIGHT * room : 2.0f * mass;
     return full && room > 0.0f ? mass + even * (room - mass) : mass > doubled ? mass : doubled;
+}
+
+/* Mass in the solve of a face next to the surface, from the masses of the faces below, at and above it along its axis;
+ * -1 where the face is not there. Above the last face that is at least half full, the level lies by a share of a cell,
+ * `a`. Both faces at the level follow from it: 1/2 + a - a^2 / 2 and a^2 / 2, which is what water up to there gives
+ * them. So pressure grows with the level as it should. If each had a mass of its own, even pressure in one row of cells
+ * would be uneven in the other, and single particles would stir liquid at rest. Near a full next face only that one
+ * counts: the mass of the last one is the noise of packed liquid then. */
+SK_KERNEL float sk_uic_surface_mass(const float room[3], const float mass[3], int full_low, int full_high)
+{
+    if (room[0] < UIC_OPEN || room[1] < UIC_OPEN || room[2] < UIC_OPEN)
+        return -1.0f;
+    const float low = mass[0] / room[0], own = mass[1] / room[1], high = mass[2] / room[2];
+    const int is_last = own >= 0.5f;
+    if ((low >= 0.5f) == (high >= 0.5f) || !(is_last ? full_low && full_high : full_low || full_high))
+        return -1.0f;
+    const float last = is_last ? own : low >= 0.5f ? low : high, next = is_last ? (low >= 0.5f ? high : low) : own;
+    const float share = 2.0f * (next > 0.0f ? next : 0.0f);
+    float plain = last + next - 0.5f;
+    plain = plain > 1.0f ? 1.0f : plain > 0.0f ? plain : 0.0f;
+    const float a = share * __builtin_sqrtf(share) + (1.0f - share) * plain;
+    const float part = is_last ? 0.5f + a - 0.5f * a * a : 0.5f * a * a;
+    return room[1] * (part > UIC_LEAST_FLOWING_DENSITY ? part : UIC_LEAST_FLOWING_DENSITY);
 }
 
 /* Coefficient of a face: the flow through its room that a unit of pressure drives. */

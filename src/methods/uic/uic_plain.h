@@ -150,14 +150,19 @@ SK_KERNEL float fill_at(const surroundings *around, sk_plain_cell cell, const in
 SK_KERNEL float spare_of_cell(const surroundings *around, sk_plain_cell cell)
 {
     const int here[3] = {0, 0, 0};
-    const float room = cell_room(around, cell, here);
-    float densest = 0.0f;
+    const float room = cell_room(around, cell, here), own = fill_at(around, cell, here);
+    const float full = sk_uic_full(sk_uic_has_gravity(around->step->scene->gravity));
+    float densest = 0.0f, emptiest = 1.0f; /* emptiest: of the open cells */
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        densest = fmaxf(densest, fill_at(around, cell, offset));
+        const float fill = fill_at(around, cell, offset);
+        densest = fmaxf(densest, fill);
+        emptiest = cell_room(around, cell, offset) < 0.99f ? emptiest : fminf(emptiest, fill);
     }
-    return room < UIC_LEAST_ROOM ? sk_uic_spare_in_obstacle(densest)
-                                 : sk_uic_spare(fill_at(around, cell, here), densest, room);
+    if (room < UIC_LEAST_ROOM)
+        return sk_uic_spare_in_obstacle(densest, full);
+    return sk_uic_is_gap(own, room, densest, emptiest) ? sk_uic_spare_of_gap(own, room)
+                                                       : sk_uic_spare(own, densest, room, full);
 }
 
 /* Masses of the lower face across axis d of the cell at `offset` from a cell: the real one and that of the solve. */
@@ -165,12 +170,21 @@ SK_KERNEL void face_masses(const surroundings *around, sk_plain_cell cell, const
                            float *mass, float *solved)
 {
     const sk_grid *grid = &around->step->grid;
-    const float *spare = around->spare;
+    const float *spare = around->spare, *density = grid->fields[SK_FIELD_FACE_DENSITY_X + d];
     const sk_plain_cell above = sk_plain_beside(grid, cell, offset), below = sk_plain_next(grid, above, d, -1);
-    const int full = spare[sk_plain_index(above)] >= 0.0f && spare[sk_plain_index(below)] >= 0.0f;
-    *mass = sk_uic_real_mass(
-        room, folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, offset, d));
-    *solved = sk_uic_solved_mass(room, *mass, full);
+    const int full_low = spare[sk_plain_index(below)] >= 0.0f, full_high = spare[sk_plain_index(above)] >= 0.0f;
+    float rooms[3], masses[3];
+    for (int n = 0; n < 3; n++) {
+        int at[3] = {offset[0], offset[1], offset[2]};
+        at[d] += n - 1;
+        rooms[n] = n == 1 ? room : face_room(around, cell, at, d);
+        masses[n] = folded_value(grid, &around->walls, density, cell, at, d);
+    }
+    *mass = sk_uic_real_mass(room, masses[1]);
+    const float at_surface = sk_uic_has_gravity(around->step->scene->gravity)
+                                 ? sk_uic_surface_mass(rooms, masses, full_low, full_high)
+                                 : -1.0f;
+    *solved = at_surface >= 0.0f ? at_surface : sk_uic_solved_mass(room, *mass, full_low && full_high);
 }
 
 /* Coefficients of a cell's faces. */
@@ -231,6 +245,19 @@ SK_KERNEL float slope(const sk_grid *grid, sk_plain_cell cell, int d, int e)
     return sk_uic_slope(own, beside);
 }
 
+/* The fastest of a cell's faces (m/s). */
+SK_KERNEL float speed_of_cell(const sk_grid *grid, sk_plain_cell cell)
+{
+    float speed = 0.0f;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        offset[side / 2] = side % 2;
+        const float fast = fabsf(velocity_at(grid, cell, offset, side / 2));
+        speed = fast > speed ? fast : speed;
+    }
+    return speed;
+}
+
 /* Volume that a full cell gains. */
 SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, const float rooms[2 * SELKIE_DIM],
                             float spare)
@@ -250,8 +277,8 @@ SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, cons
         for (int e = 0; e < d; e++)
             turning += fabsf(slope(grid, cell, d, e) - slope(grid, cell, e, d));
     }
-    return sk_uic_flow_excess(gained, sk_uic_widest(rooms) * turning, spare, (float)(step->dt / grid->cell_size),
-                              sk_uic_flow_slack(step->solids.obstacle_count + step->scene->body_count > 0));
+    turning *= sk_uic_allowance(speed_of_cell(grid, cell), sk_uic_calm_speed(step->scene->gravity, grid->cell_size));
+    return sk_uic_flow_excess(gained, sk_uic_widest(rooms) * turning, spare, (float)(step->dt / grid->cell_size));
 }
 
 /* The least share of its room that a cell in or around a cell has filled; cells in obstacles count as filled. */
@@ -267,19 +294,6 @@ SK_KERNEL float emptiest_around(const surroundings *around, const uic_rows *rows
     return emptiest;
 }
 
-/* The fastest of a cell's faces (m/s). */
-SK_KERNEL float speed_of_cell(const sk_grid *grid, sk_plain_cell cell)
-{
-    float speed = 0.0f;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-        int offset[3] = {0, 0, 0};
-        offset[side / 2] = side % 2;
-        const float fast = fabsf(velocity_at(grid, cell, offset, side / 2));
-        speed = fast > speed ? fast : speed;
-    }
-    return speed;
-}
-
 /* The right side of a cell's row. */
 SK_KERNEL float row_excess(const surroundings *around, const uic_rows *rows, sk_plain_cell cell, float room,
                            const float rooms[2 * SELKIE_DIM])
@@ -292,7 +306,8 @@ SK_KERNEL float row_excess(const surroundings *around, const uic_rows *rows, sk_
         const float calm = sk_uic_calm_speed(step->scene->gravity, step->grid.cell_size);
         return rows->keeps_excess && calm > 0.0f && excess > 0.0f
                    ? sk_uic_removed_excess(excess, emptiest_around(around, rows, cell),
-                                           speed_of_cell(&step->grid, cell), calm)
+                                           speed_of_cell(&step->grid, cell), calm,
+                                           step->solids.obstacle_count + step->scene->body_count > 0)
                    : excess;
     }
     const float spare = around->spare[sk_plain_index(cell)];

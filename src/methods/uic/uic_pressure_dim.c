@@ -100,17 +100,56 @@ static void mark_full(const sk_step *step, int block)
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         fill[n] = rooms.cell[n] >= UIC_LEAST_ROOM ? fill[n] / rooms.cell[n] : 0.0f;
 
+    const float full = sk_uic_full(sk_uic_has_gravity(step->scene->gravity));
     const f8 not_full = f8_splat(-1.0f), none = f8_splat(0.0f);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         const int here = node_of(c);
-        f8 densest = none, room = f8_load(rooms.cell + here);
+        f8 densest = none, emptiest = f8_splat(1.0f), room = f8_load(rooms.cell + here), own = f8_load(fill + here);
 #pragma GCC unroll 27
-        for (int n = 0; n < SK_NEIGHBOURS; n++)
-            densest = f8_max(densest, f8_load(fill + here + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
-                                              (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
-        f8 open = f8_select(f8_load(fill + here) < UIC_FULL, not_full, f8_max((UIC_PACKED - densest) * room, none));
-        f8 closed = f8_select(densest >= UIC_FULL, none, not_full);
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
+            const int at = here + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
+            f8 beside = f8_load(fill + at);
+            densest = f8_max(densest, beside);
+            emptiest = f8_select(f8_load(rooms.cell + at) < 0.99f, emptiest, f8_min(emptiest, beside));
+        }
+        f8 open = f8_select(own < full, not_full, f8_max((UIC_PACKED - densest) * room, none));
+        i8 is_gap = (room < 0.99f) & (own < UIC_PACKED) & (densest > UIC_PACKED) & (emptiest > UIC_SUBMERGED);
+        open = f8_select(is_gap, UIC_REFILL * (UIC_PACKED - own) * room, open);
+        f8 closed = f8_select(densest >= full, none, not_full);
         f8_store(spare + c, f8_select(room < UIC_LEAST_ROOM, closed, open));
+    }
+}
+
+/* Masses of the faces next to the surface. */
+static void weigh_surface(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    float spare[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    uic_load_rooms(step, block, &rooms);
+    sk_tile_load(grid, sk_uic_spare_of(step), block, 1, spare);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int up = node_step[d];
+        const float *room = rooms.face[d];
+        float *at_surface = sk_uic_surface_mass_of(step, d) + (size_t)block * SK_BLOCK_CELLS;
+        sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, mass);
+        fold_at_walls(&rooms.walls, d, mass);
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            const int first = node_of(c);
+            f8_store(at_surface + c, f8_splat(-1.0f));
+            /* Of three faces in a row, some are at least half full and some are not. */
+            f8 low = f8_load(mass + first - up) - 0.5f * f8_load(room + first - up),
+               own = f8_load(mass + first) - 0.5f * f8_load(room + first),
+               high = f8_load(mass + first + up) - 0.5f * f8_load(room + first + up);
+            if (!i8_any((f8_min(low, f8_min(own, high)) < 0.0f) & (f8_max(low, f8_max(own, high)) >= 0.0f)))
+                continue;
+            for (int n = first; n < first + 8; n++) {
+                const float rooms_of[3] = {room[n - up], room[n], room[n + up]},
+                            masses[3] = {mass[n - up], mass[n], mass[n + up]};
+                at_surface[c + n - first] =
+                    sk_uic_surface_mass(rooms_of, masses, spare[n - up] >= 0.0f, spare[n] >= 0.0f);
+            }
+        }
     }
 }
 
@@ -122,11 +161,24 @@ static void find_full(sk_step *step, const uic_pressure_form *form)
     float *spare = sk_uic_spare_of(step);
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         spare[c] = -1.0f; /* cells outside all blocks */
+    const int levels = sk_uic_has_gravity(step->scene->gravity);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *at_surface = sk_uic_surface_mass_of(step, d);
+        const int64_t count = levels ? SK_BLOCK_CELLS : (int64_t)step->grid.block_count * SK_BLOCK_CELLS;
+        for (int64_t c = 0; form->weigh_surface && c < count; c++)
+            at_surface[c] = -1.0f;
+    }
     sk_deal deal;
     sk_deal_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     form->mark_full(step, b);
+    if (!form->weigh_surface || !levels)
+        return;
+    sk_deal_blocks(&deal, &step->grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
+    form->weigh_surface(step, b);
 }
 
 /* --- the phase --- */
@@ -267,9 +319,9 @@ static void stick_to_solids(const sk_step *step, int block)
 }
 
 /* sk_uic_flow_change for eight faces. */
-SK_VECTOR f8 flow_change(f8 impulse, f8 room, f8 density, i8 full, float gain)
+SK_VECTOR f8 flow_change(f8 impulse, f8 room, f8 density, i8 full, f8 at_surface, float gain)
 {
-    f8 mass = uic_real_mass(room, density), solved = uic_solved_mass(room, mass, full);
+    f8 mass = uic_real_mass(room, density), solved = uic_solved_mass(room, mass, full, at_surface);
     f8 held = f8_max(f8_min(impulse / solved, f8_splat(gain)), f8_splat(-gain));
     return held + (impulse - held * solved) / f8_max(mass, 0.5f * solved);
 }
@@ -290,6 +342,7 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
         const float *lightness =
             step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + (size_t)block * SK_BLOCK_CELLS : NULL;
+        const float *at_surface = sk_uic_surface_mass_of(step, d) + (size_t)block * SK_BLOCK_CELLS;
         sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
         fold_at_walls(&rooms->walls, d, density);
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
@@ -299,7 +352,7 @@ static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, c
             impulse = lightness ? impulse * f8_load(lightness + c) : impulse;
             if (bounds_flow) {
                 i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
-                change = flow_change(impulse, room, f8_load(density + n), full, gain);
+                change = flow_change(impulse, room, f8_load(density + n), full, f8_load(at_surface + c), gain);
             } else {
                 change =
                     impulse / f8_max(f8_load(density + n), f8_max(UIC_LEAST_PUSHED_DENSITY * room, f8_splat(1e-6f)));
@@ -389,6 +442,7 @@ static void loosen_beside_bodies(const sk_step *step, int block)
     const size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     const float *density = step->grid.fields[SK_FIELD_DENSITY] + base;
     float *spare = sk_uic_spare_of(step) + base;
+    const float full = sk_uic_full(sk_uic_has_gravity(step->scene->gravity));
     for (uint32_t n = solids->piece_first[block]; n < solids->piece_first[block + 1]; n++) {
         const sk_body_piece *piece = &solids->pieces[n];
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -398,7 +452,7 @@ static void loosen_beside_bodies(const sk_step *step, int block)
             for (int d = 0; d < SELKIE_DIM; d++)
                 covered &= at[d] >= piece->low[d] && at[d] < piece->high[d];
             if (covered)
-                spare[c] = sk_uic_spare(density[c] / room, density[c] / room, room);
+                spare[c] = sk_uic_spare(density[c] / room, density[c] / room, room, full);
         }
     }
 }
@@ -467,6 +521,7 @@ static const uic_pressure_form tuned = {.build = SK_DIM(sk_uic_build),
                                         .predict_by_flux = predict_by_flux,
                                         .predict = SK_DIM(sk_predict_density),
                                         .mark_full = mark_full,
+                                        .weigh_surface = weigh_surface,
                                         .mark_surface = mark_surface,
                                         .grow_surface = grow_surface,
                                         .finish = finish_block};

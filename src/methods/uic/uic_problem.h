@@ -26,7 +26,7 @@ typedef struct uic_problem {
     uic_block *blocks;   /* [block_count] */
     int is_first;        /* first problem of the step: its start must not depend on the step before */
     int has_tension;     /* the pressure outside full cells is that of surface tension (step->capillary) */
-    int keeps_excess;    /* cells beside the surface keep a small excess */
+    int keeps_excess;    /* calm cells keep a small excess */
     int partly;          /* only marked blocks take part; cells around them are air */
     /* Builds a block's rows and finds its excess: sk_uic_build, sk_uic_build_plain. */
     void (*build)(const sk_step *step, int block, const struct uic_problem *problem);
@@ -65,6 +65,8 @@ typedef struct uic_pressure_form {
     uic_predict_function predict;
     /* Finds the full cells and their spare room. */
     void (*mark_full)(const sk_step *step, int block);
+    /* Stores the masses of the faces next to the surface; NULL = finds them where it needs them. */
+    void (*weigh_surface)(const sk_step *step, int block);
     /* Marks surface cells; adds one layer of cells next to marked ones, from `from` into `to`. */
     void (*mark_surface)(const sk_step *step, int block, float *marks);
     void (*grow_surface)(const sk_step *step, int block, const float *from, float *to);

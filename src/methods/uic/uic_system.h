@@ -110,18 +110,19 @@ SK_VECTOR f8 uic_capillary_push(const uic_capillary *capillary, int n, int up)
     return f8_select(full_high, f8_select(full_low, none, known), f8_select(full_low, -known, none));
 }
 
-/* sk_uic_real_mass and sk_uic_solved_mass for eight faces. */
+/* sk_uic_real_mass and sk_uic_solved_mass for eight faces; `at_surface` is sk_uic_surface_mass. */
 SK_VECTOR f8 uic_real_mass(f8 room, f8 density)
 {
     return f8_max(density, f8_max(UIC_LEAST_FLOWING_DENSITY * room, f8_splat(1e-6f)));
 }
 
-SK_VECTOR f8 uic_solved_mass(f8 room, f8 mass, i8 full)
+SK_VECTOR f8 uic_solved_mass(f8 room, f8 mass, i8 full, f8 at_surface)
 {
     f8 even = (UIC_UNEVEN - (room - mass)) * (1.0f / (UIC_UNEVEN - UIC_EVEN));
     even = f8_max(f8_min(even, f8_splat(1.0f)), f8_splat(0.0f));
     f8 light = f8_max(mass, f8_min(UIC_LIGHT * room, 2.0f * mass));
-    return f8_select(full & (room > 0.0f), mass + even * (room - mass), light);
+    f8 inside = f8_select(full & (room > 0.0f), mass + even * (room - mass), light);
+    return f8_select(at_surface >= 0.0f, at_surface, inside);
 }
 
 #endif

@@ -1,5 +1,6 @@
 #include "methods/uic/uic_system.h"
 #include "grid/deal.h"
+#include "methods/uic/uic.h"
 
 #include <math.h>
 
@@ -46,10 +47,11 @@ static int has_any(const float *values)
 static void weigh_faces(const sk_step *step, int block, const uic_rooms *rooms, const float *spare, uic_faces *faces)
 {
     const sk_grid *grid = &step->grid;
-    float density[SK_TILE_VALUES(1)], lightness[SK_TILE_VALUES(1)];
+    float density[SK_TILE_VALUES(1)], lightness[SK_TILE_VALUES(1)], at_surface[SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d], last = SK_TILE_VALUES(1) - 8;
         sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        sk_tile_load(grid, sk_uic_surface_mass_of(step, d), block, 1, at_surface);
         if (step->relative_density)
             sk_tile_load(grid, grid->fields[SK_FIELD_LIGHTNESS_X + d], block, 1, lightness);
         fold_at_walls(&rooms->walls, d, density);
@@ -57,7 +59,7 @@ static void weigh_faces(const sk_step *step, int block, const uic_rooms *rooms, 
             const int n = begin < last ? begin : last;
             f8 room = f8_load(rooms->face[d] + n), mass = uic_real_mass(room, f8_load(density + n));
             i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
-            f8 flow = room * room / uic_solved_mass(room, mass, full);
+            f8 flow = room * room / uic_solved_mass(room, mass, full, f8_load(at_surface + n));
             f8_store(faces->coefficient[d] + n, step->relative_density ? flow * f8_load(lightness + n) : flow);
         }
     }
@@ -90,13 +92,25 @@ SK_VECTOR f8 inflow(const float *velocity, const float *rooms, const float *soli
     return sum;
 }
 
+/* The largest speed of the faces of eight cells. */
+SK_VECTOR f8 speed_of_cells(const float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], int n)
+{
+    f8 speed = f8_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int side = 0; side < 2; side++) {
+            f8 face = f8_load(velocity[d] + n + side * node_step[d]), fast = f8_max(face, -face);
+            speed = f8_select(fast > speed, fast, speed); /* an unknown velocity (NaN) does not count */
+        }
+    return speed;
+}
+
 /* The right side of full cells: the volume that flows in. Other cells must be too dense by more than the noise. */
 static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, const float *spare, float *right)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
     const float scale = (float)(step->dt / grid->cell_size);
-    const float slack = sk_uic_flow_slack(solids->obstacle_count + step->scene->body_count > 0);
+    const float calm = sk_uic_calm_speed(step->scene->gravity, grid->cell_size);
     const int moving = rooms->has_obstacle && solids->moving_count;
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], solid[SELKIE_DIM][SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -118,7 +132,12 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
                 turning += f8_max(turn, -turn);
             }
         }
-        f8 flow = scale * (gained - UIC_CENTRE_OFFSET * widest * turning) - room_left - slack;
+        f8 allowed = UIC_CENTRE_OFFSET * widest * turning;
+        if (calm > 0.0f) /* sk_uic_allowance */
+            allowed *= f8_max(
+                f8_min(speed_of_cells((const float(*)[SK_TILE_VALUES(1)])velocity, n) / calm - 1.0f, f8_splat(1.0f)),
+                f8_splat(0.0f));
+        f8 flow = scale * (gained - allowed) - room_left - UIC_FLOW_SLACK;
         f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense));
     }
 }
@@ -159,6 +178,8 @@ static void keep_excess(const sk_step *step, int block, const uic_rooms *rooms, 
 {
     const float calm = sk_uic_calm_speed(step->scene->gravity, step->grid.cell_size);
     float fill[SK_TILE_VALUES(1)], velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
+    const int has_solids = step->solids.obstacle_count + step->scene->body_count > 0;
+    const float at_surface = has_solids ? UIC_KEPT_INSIDE : UIC_KEPT_EXCESS;
     if (!(calm > 0.0f))
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -166,19 +187,15 @@ static void keep_excess(const sk_step *step, int block, const uic_rooms *rooms, 
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         fill[n] = rooms->cell[n] >= UIC_LEAST_ROOM ? target[n] / rooms->cell[n] : 1.0f;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        f8 emptiest = f8_splat(1.0f), excess = f8_load(right + c), speed = f8_splat(0.0f);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            for (int side = 0; side < 2; side++) {
-                f8 face = f8_load(velocity[d] + node_of(c) + side * node_step[d]), fast = f8_max(face, -face);
-                speed = f8_select(fast > speed, fast, speed); /* an unknown velocity (NaN) does not count */
-            }
-        f8 beyond = 2.0f * (excess - UIC_KEPT_EXCESS * f8_max(1.0f - speed / calm, f8_splat(0.0f)));
+        f8 emptiest = f8_splat(1.0f), excess = f8_load(right + c);
+        f8 speed = speed_of_cells((const float(*)[SK_TILE_VALUES(1)])velocity, node_of(c));
 #pragma GCC unroll 27
         for (int n = 0; n < SK_NEIGHBOURS; n++)
             emptiest = f8_min(emptiest, f8_load(fill + node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
                                                 (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
-        i8 keeps = (emptiest < UIC_SURFACE_FILL) & (excess > 0.0f);
-        f8_store(right + c, f8_select(keeps, f8_min(beyond, excess), excess));
+        f8 most = f8_select(emptiest < UIC_SURFACE_FILL, f8_splat(at_surface), f8_splat(UIC_KEPT_INSIDE));
+        f8 beyond = 2.0f * (excess - most * f8_max(1.0f - speed / calm, f8_splat(0.0f)));
+        f8_store(right + c, f8_select(excess > 0.0f, f8_min(beyond, excess), excess));
     }
 }
 
