@@ -7,14 +7,6 @@ extern "C" {
 #include "rigid/rigid.h"
 }
 
-/* The host's functions for bodies work on the places near them as if they were the grid. */
-static sk_grid use_near_grid(sk_step *step)
-{
-    const sk_grid own = step->grid;
-    step->grid = step->cuda->solids.near;
-    return own;
-}
-
 /* An array in staged memory: rounded up, so that each begins where any type may. */
 static size_t add_part(size_t *total, size_t bytes)
 {

@@ -95,4 +95,12 @@ void sk_cuda_unstage(sk_cuda_staged *staged);
 /* The state of the bodies, made when it is asked for first. */
 selkie_code sk_cuda_take_bodies(sk_step *step, selkie_error *error);
 
+/* The host's functions for bodies work on the places near them as if they were the grid. */
+static inline sk_grid use_near_grid(sk_step *step)
+{
+    const sk_grid own = step->grid;
+    step->grid = step->cuda->solids.near;
+    return own;
+}
+
 #endif

@@ -14,14 +14,6 @@ extern "C" {
 
 #include "cuda/stress_parts.h"
 
-/* The host's functions for bodies work on the places near them as if they were the grid. */
-static sk_grid use_near_grid(sk_step *step)
-{
-    const sk_grid own = step->grid;
-    step->grid = step->cuda->solids.near;
-    return own;
-}
-
 /* --- gravity in balance --- */
 
 selkie_code SK_DIM(sk_cuda_hold_bodies)(sk_step *step, double sign, selkie_error *error)

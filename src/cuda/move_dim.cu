@@ -143,8 +143,6 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
     sk_swept_path path;
     sk_touch touch;
     float away[3] = {0.0f, 0.0f, 0.0f};
-    if (is_clear_of_obstacles(met->step, met->constants, met->data, from, to, met->stays_inside))
-        return 0;
     path.begin = begin, path.end = end;
     path.deepest = met->stays_inside ? 0.0 : INFINITY;
     for (int d = 0; d < 3; d++) {
@@ -159,6 +157,8 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
         path.from[d] -= away[d];
         path.to[d] -= away[d];
     }
+    if (is_clear_of_obstacles(met->step, met->constants, met->data, path.from, path.to, met->stays_inside))
+        return 0;
     if (!sweep_once(&met->step->solids, &path, &touch))
         return 0;
     for (int d = 0; d < SELKIE_DIM; d++)

@@ -21,6 +21,11 @@ static selkie_code take_points(sk_cuda *cuda, const sk_soft *soft, sk_cuda_soft 
     const size_t points = (size_t)soft->point_count + 1, bodies = (size_t)soft->body_count + 1;
     sk_soft *shadow = &own->shadow;
     *shadow = *soft;
+    shadow->points = nullptr; /* what the device does not have yet must not be given back */
+    shadow->record = nullptr;
+    shadow->surfaces = nullptr;
+    shadow->bodies = nullptr;
+    shadow->states = nullptr;
     SK_CUDA_TRY(cudaMalloc((void **)&own->there, sizeof *own->there), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&shadow->points, points * sizeof *shadow->points), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&shadow->record, points * sizeof *shadow->record), "the bodies", error);

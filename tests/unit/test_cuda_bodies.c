@@ -12,6 +12,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
+#include "scratch_folder.h"
 #include "rigid/rigid.h"
 
 enum { MOST_BODIES = 6 };
@@ -418,7 +419,7 @@ static void test_same_bits(void **state)
     (void)state;
     if (!device_is_here())
         skip();
-    static const char file[] = "test_cuda_bodies.checkpoint";
+    const char *file = in_root("checkpoint");
     body_scene s;
     selkie_error error = {0};
     set_bodies(&s, 2, SELKIE_VOLUME_IDP, SELKIE_TRANSFER_FLIP);
@@ -442,7 +443,6 @@ static void test_same_bits(void **state)
     }
     for (int w = 0; w < 3; w++)
         selkie_world_destroy(world[w]);
-    remove(file);
 }
 
 /* What is not here yet is refused with one line that names it. */
@@ -489,5 +489,5 @@ int main(void)
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -12,6 +12,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
+#include "scratch_folder.h"
 #include "selkie_config.h"
 
 static selkie_error error;
@@ -215,7 +216,7 @@ static void test_record(void **state)
     (void)state;
     if (!device_is_here())
         skip();
-    static const char file[] = "test_cuda_changes.checkpoint";
+    const char *file = in_root("checkpoint");
     selkie_scene scene, *record;
     selkie_liquid_def liquids[2];
     set_scene(&scene, liquids, 2, SELKIE_VOLUME_IDP);
@@ -238,7 +239,6 @@ static void test_record(void **state)
     selkie_world_destroy(replayed);
     selkie_world_destroy(resumed);
     selkie_scene_free(record);
-    remove(file);
 }
 
 static void compare_bodies(const pair *both)
@@ -338,5 +338,5 @@ int main(void)
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }

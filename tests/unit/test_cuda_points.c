@@ -329,6 +329,44 @@ static void periodic_obstacles(int dimension, int with, int steps)
     selkie_world_destroy(cuda);
 }
 
+/* A floor from one joined side to the other has no images: a path that has left the domain meets it where it comes in
+ * again. Liquid is thrown at it, so fast that it passes the side and meets the floor in one step. */
+static void test_periodic_floor(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def floor;
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.domain.cell_size = 1.0 / 32;
+    scene.domain.periodic = SELKIE_AXES_X;
+    scene.pressure.start = 10.0;
+    scene.liquid_count = 1;
+    liquids[0].shape.min[0] = 0.6, liquids[0].shape.max[0] = 1.0;
+    liquids[0].shape.min[1] = 0.35, liquids[0].shape.max[1] = 0.6;
+    liquids[0].velocity[0] = 12.0, liquids[0].velocity[1] = -8.0;
+    selkie_obstacle_defaults(&floor);
+    selkie_shape_defaults(&floor.shape, SELKIE_SHAPE_BOX);
+    floor.shape.max[0] = 1.0;
+    floor.shape.max[1] = 0.3;
+    scene.obstacles = &floor;
+    scene.obstacle_count = 1;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        int inside = 0;
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(difference_by_number(plain, cuda) < PATHS_APART);
+        for (int64_t p = 0; p < cuda->step.particles.count; p++)
+            inside += cuda->step.particles.records[p].position[1] < 0.3f - 1e-4f;
+        assert_int_equal(inside, 0);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
 static void test_periodic_obstacles_2d(void **state)
 {
     (void)state;
@@ -353,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_periodic_flight),
         cmocka_unit_test(test_periodic_2d),
         cmocka_unit_test(test_periodic_3d),
+        cmocka_unit_test(test_periodic_floor),
         cmocka_unit_test(test_periodic_obstacles_2d),
         cmocka_unit_test(test_periodic_obstacles_3d),
         cmocka_unit_test(test_streams_2d),

@@ -12,6 +12,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
+#include "scratch_folder.h"
 #include "methods/shape_matching/shape_matching.h"
 
 enum { MOST_BODIES = 4 };
@@ -418,7 +419,7 @@ static void test_same_bits(void **state)
     (void)state;
     if (!device_is_here())
         skip();
-    static const char file[] = "test_cuda_soft.checkpoint";
+    const char *file = in_root("checkpoint");
     soft_scene s;
     selkie_error error = {0};
     set_bodies(&s, 2, SELKIE_VOLUME_IDP, SELKIE_TRANSFER_FLIP, OF_CLUSTERS);
@@ -452,7 +453,6 @@ static void test_same_bits(void **state)
     assert_true(points_apart(world[2], world[3]) < 1e-3 * s.scene.domain.cell_size);
     for (int w = 0; w < 4; w++)
         selkie_world_destroy(world[w]);
-    remove(file);
 }
 
 /* What is not here yet is refused with one line that names it. */
@@ -461,8 +461,8 @@ static void test_refused(void **state)
     (void)state;
     if (!device_is_here())
         skip();
-    static const char *const words[] = {"viscous liquid", "unilateral", "surface tension"};
-    for (int n = 0; n < 3; n++) {
+    static const char *const words[] = {"viscous liquid", "unilateral", "surface tension", "heat", "periodic sides"};
+    for (int n = 0; n < 5; n++) {
         soft_scene s;
         selkie_error error = {0};
         set_bodies(&s, 2, SELKIE_VOLUME_NONE, SELKIE_TRANSFER_FLIP, OF_RIGID);
@@ -471,8 +471,13 @@ static void test_refused(void **state)
             s.materials[0].viscosity = 0.01;
         else if (n == 1)
             s.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-        else
+        else if (n == 2)
             s.scene.surface_tension = 0.07;
+        else if (n == 3)
+            for (int m = 0; m < s.scene.material_count; m++)
+                s.materials[m].heat_capacity = 4186.0;
+        else
+            s.scene.domain.periodic = SELKIE_AXES_X;
         assert_int_equal(sk_cuda_check(&s.scene, &error), SELKIE_ERROR_INPUT);
         if (!strstr(error.message, words[n]) || !strstr(error.message, "bodies of particles"))
             fail_msg("%s", error.message);
@@ -489,5 +494,5 @@ int main(void)
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -46,8 +46,10 @@
 #define UIC_PACKED 0.85f
 
 /* Flow into a full cell counts from this share of a cell on. Less is rounding of velocities. Each full cell gains as
- * much in a step, so a level sinks: with 1e-5 by 2e-4 cells a second, until its cells are no longer full. */
+ * much in a step, so a level sinks. Calm liquid keeps small excesses, so the density correction would not stop that: a
+ * cell that is denser than its room by UIC_SETTLED gains nothing, and one by twice that gives as much back. */
 #define UIC_FLOW_SLACK 1e-6f
+#define UIC_SETTLED 0.002f
 
 /* Cells beside an obstacle that lack liquid (UIC_PACKED) although all open cells around them have this share of theirs
  * hold a gap at the obstacle. They gain this share of what they lack in a step. Flow alone never fills a gap: blurred
@@ -243,11 +245,19 @@ SK_KERNEL float sk_uic_widest(const float rooms[2 * SELKIE_DIM])
     return widest;
 }
 
+/* The flow into a full cell that does not count. `excess` is its density above its room. */
+SK_KERNEL float sk_uic_flow_slack(float excess, float room)
+{
+    const float settled = UIC_SETTLED * (room > UIC_LEAST_ROOM ? room : UIC_LEAST_ROOM);
+    const float beyond = excess < 2.0f * settled ? excess : 2.0f * settled;
+    return excess > 0.0f ? UIC_FLOW_SLACK * (1.0f - beyond / settled) : UIC_FLOW_SLACK;
+}
+
 /* Volume that a full cell gains in the step, above its spare room. `turning` is the sum of the absolute components of
  * the vorticity, times the widest room and the allowance; `scale` is dt over the cell size. */
-SK_KERNEL float sk_uic_flow_excess(float inflow, float turning, float spare, float scale)
+SK_KERNEL float sk_uic_flow_excess(float inflow, float turning, float spare, float scale, float slack)
 {
-    return scale * (inflow - UIC_CENTRE_OFFSET * turning) - spare - UIC_FLOW_SLACK;
+    return scale * (inflow - UIC_CENTRE_OFFSET * turning) - spare - slack;
 }
 
 /* Mass of a face, over rest density. */

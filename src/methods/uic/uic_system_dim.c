@@ -121,7 +121,7 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
 
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         const int n = node_of(c);
-        f8 room_left = f8_load(spare + n), dense = f8_load(right + c) - UIC_ARRIVING_SLACK;
+        f8 room_left = f8_load(spare + n), dense = f8_load(right + c);
         f8 gained = f8_splat(0.0f), turning = f8_splat(0.0f), widest = f8_splat(0.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
             widest = f8_max(widest, f8_max(f8_load(rooms->face[d] + n), f8_load(rooms->face[d] + n + node_step[d])));
@@ -137,8 +137,11 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
             allowed *= f8_max(
                 f8_min(speed_of_cells((const float(*)[SK_TILE_VALUES(1)])velocity, n) / calm - 1.0f, f8_splat(1.0f)),
                 f8_splat(0.0f));
-        f8 flow = scale * (gained - allowed) - room_left - UIC_FLOW_SLACK;
-        f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense));
+        f8 settled = UIC_SETTLED * f8_max(f8_load(rooms->cell + n), f8_splat(UIC_LEAST_ROOM)); /* sk_uic_flow_slack */
+        f8 slack = f8_select(dense > 0.0f, UIC_FLOW_SLACK * (1.0f - f8_min(dense, 2.0f * settled) / settled),
+                             f8_splat(UIC_FLOW_SLACK));
+        f8 flow = scale * (gained - allowed) - room_left - slack;
+        f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense - UIC_ARRIVING_SLACK));
     }
 }
 
