@@ -205,7 +205,7 @@ selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *f
     uic_problem problem = {.name = "density",
                            .target = grid->fields[SK_FIELD_DENSITY],
                            .tolerance = def->tolerance,
-                           .keeps_excess = !by_flux,
+                           .keeps_excess = !by_flux && !step->soft,
                            .is_first = 1,
                            .build = form->build};
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density",

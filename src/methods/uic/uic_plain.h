@@ -181,7 +181,7 @@ SK_KERNEL void face_masses(const surroundings *around, sk_plain_cell cell, const
         masses[n] = folded_value(grid, &around->walls, density, cell, at, d);
     }
     *mass = sk_uic_real_mass(room, masses[1]);
-    const float at_surface = sk_uic_has_gravity(around->step->scene->gravity)
+    const float at_surface = sk_uic_has_gravity(around->step->scene->gravity) && !around->step->soft
                                  ? sk_uic_surface_mass(rooms, masses, full_low, full_high)
                                  : -1.0f;
     *solved = at_surface >= 0.0f ? at_surface : sk_uic_solved_mass(room, *mass, full_low && full_high);

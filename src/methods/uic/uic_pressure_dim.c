@@ -161,7 +161,8 @@ static void find_full(sk_step *step, const uic_pressure_form *form)
     float *spare = sk_uic_spare_of(step);
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         spare[c] = -1.0f; /* cells outside all blocks */
-    const int levels = sk_uic_has_gravity(step->scene->gravity);
+    /* Particles of bodies have masses too, which say nothing of a level: floating boxes lay 0.04 cells too high. */
+    const int levels = sk_uic_has_gravity(step->scene->gravity) && !step->soft;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *at_surface = sk_uic_surface_mass_of(step, d);
         const int64_t count = levels ? SK_BLOCK_CELLS : (int64_t)step->grid.block_count * SK_BLOCK_CELLS;
