@@ -99,10 +99,11 @@ selkie_code sk_cuda_reserve_soft(sk_step *step, selkie_error *error)
         own->from_count = cuda->particle_capacity;
     }
 
-    if (own->shadow.crowded == marks->crowded && !changed)
+    if (own->shadow.crowded == marks->crowded && own->shadow.first_id == step->soft->first_id && !changed)
         return SELKIE_OK;
 
-    /* The copy has the addresses, and nothing else that changes. */
+    /* The copy has the addresses and the number of the first particle, and nothing else that changes. */
+    own->shadow.first_id = step->soft->first_id;
     own->shadow.crowded = marks->crowded;
     own->shadow.crowded_blocks = marks->crowded_blocks;
     SK_CUDA_TRY(cudaMemcpyAsync(own->there, &own->shadow, sizeof own->shadow, cudaMemcpyHostToDevice, cuda->stream),

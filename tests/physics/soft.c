@@ -315,6 +315,37 @@ static void stack_stands(void **state)
     selkie_world_destroy(world);
 }
 
+/* An obstacle far away that a change adds builds the world anew: a body that falls goes on as if nothing had happened.
+ */
+static void survives_change(void **state)
+{
+    (void)state;
+    double height[2];
+    for (int with = 0; with < 2; with++) {
+        test_scene t;
+        selkie_error error;
+        selkie_change_def change;
+        tank(&t, 2, 1.0, 1.5, 0.0, 1.0 / 24);
+        t.scene.time.step = 0.01;
+        add_liquid(&t, box_shape(0, 0, 0, 0.35, 0.3, 0));
+        use_materials(&t, 500);
+        add_body(&t, box_shape(0.5, 1.0, 0, 0.7, 1.2, 0));
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        for (int n = 0; n < 25; n++) {
+            selkie_change_defaults(&change, SELKIE_CHANGE_OBSTACLE);
+            change.obstacle.name = "far";
+            change.obstacle.shape = box_shape(0.9, 0.0, 0, 1.0, 0.2, 0);
+            if (with && n == 5 && selkie_world_change(world, &change, NULL, &error) != SELKIE_OK)
+                fail_msg("%s", error.message);
+            step_world(world);
+        }
+        assert_true(selkie_world_statistics(world)->solid_particles > 0);
+        height[with] = body_of(world, 0).position[1];
+        selkie_world_destroy(world);
+    }
+    at_most("fall of a box, obstacle added", "height off, m", fabs(height[0] - height[1]), 1e-6);
+}
+
 /* Without any liquid a rigid shape still lies on a soft slab: it feels the slab by the pressure. It may bounce. */
 static void holds_shape(void **state)
 {
@@ -548,21 +579,14 @@ static void positions_lose_spin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_spin),
-        cmocka_unit_test(floats),
-        cmocka_unit_test(discs_meet),
-        cmocka_unit_test(stack_stands),
-        cmocka_unit_test(holds_shape),
-        cmocka_unit_test(many_fields),
-        cmocka_unit_test(short_step_after_long),
-        cmocka_unit_test(steps_take_turns),
-        cmocka_unit_test(default_step_resolves),
-        cmocka_unit_test(holds_liquid),
-        cmocka_unit_test(same_bits),
-        cmocka_unit_test(backends_agree),
-        cmocka_unit_test(putty_flows),
-        cmocka_unit_test(fast_liquid_stops),
-        cmocka_unit_test(positions_lose_spin),
+        cmocka_unit_test(free_spin),         cmocka_unit_test(floats),
+        cmocka_unit_test(discs_meet),        cmocka_unit_test(stack_stands),
+        cmocka_unit_test(survives_change),   cmocka_unit_test(holds_shape),
+        cmocka_unit_test(many_fields),       cmocka_unit_test(short_step_after_long),
+        cmocka_unit_test(steps_take_turns),  cmocka_unit_test(default_step_resolves),
+        cmocka_unit_test(holds_liquid),      cmocka_unit_test(same_bits),
+        cmocka_unit_test(backends_agree),    cmocka_unit_test(putty_flows),
+        cmocka_unit_test(fast_liquid_stops), cmocka_unit_test(positions_lose_spin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,7 +203,8 @@ static selkie_code reserve_state(sk_step *step, sk_soft *soft, selkie_error *err
 {
     const size_t bodies = (size_t)soft->body_count * sizeof *soft->states;
     const size_t flows = (size_t)soft->region_count * sizeof *soft->flows;
-    soft->state_bytes = bodies + flows + soft->point_count * sizeof *soft->points;
+    const size_t points = soft->point_count * sizeof *soft->points;
+    soft->state_bytes = bodies + flows + points + sizeof *soft->number;
     char *state = soft->state = sk_allocate_zeroed(step->memory, soft->state_bytes + 1);
     soft->record = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->record);
     soft->surfaces = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->surfaces);
@@ -215,6 +216,7 @@ static selkie_code reserve_state(sk_step *step, sk_soft *soft, selkie_error *err
     soft->states = (sk_soft_state *)(void *)state;
     soft->flows = (double(*)[9])(void *)(state + bodies);
     soft->points = (sk_soft_point *)(void *)(state + bodies + flows);
+    soft->number = (double *)(void *)(state + bodies + flows + points);
     return SELKIE_OK;
 }
 
@@ -310,6 +312,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 
     /* The last particles are those of the bodies, in their order. */
     soft->first_id = particles->records[before].id;
+    *soft->number = (double)soft->first_id;
     for (uint32_t k = 0; k < soft->point_count; k++) {
         const sk_particle *record = &particles->records[before + (int64_t)k];
         for (int d = 0; d < step->dimension; d++)
@@ -349,14 +352,21 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
 {
     sk_soft *soft = step->soft;
     const double *values = chunk->data;
-    if (chunk->bytes != soft->state_bytes)
+    /* Checkpoints of before lack the number: it is that of the scene's start. */
+    const int has_number = chunk->bytes == soft->state_bytes;
+    if (!has_number && chunk->bytes + sizeof *soft->number != soft->state_bytes)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the bodies of particles have %llu bytes, not %llu", file,
                        (unsigned long long)chunk->bytes, (unsigned long long)soft->state_bytes);
     for (uint64_t i = 0; i < chunk->bytes / sizeof *values; i++)
         if (!(fabs(values[i]) < 1e30))
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: a body of particles has a value that is not a number",
                            file);
+    if (has_number && !(values[chunk->bytes / sizeof *values - 1] >= 0.0 &&
+                        values[chunk->bytes / sizeof *values - 1] <= (double)UINT32_MAX))
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the first particle of the bodies has no number", file);
     memcpy(soft->state, chunk->data, chunk->bytes);
+    if (has_number)
+        soft->first_id = (uint32_t)*soft->number;
     soft->is_placed = 0;
     for (int r = 0; r < soft->region_count; r++) {
         memcpy(soft->regions[r].flow, soft->flows[r], sizeof soft->flows[r]);

@@ -123,6 +123,7 @@ typedef struct sk_soft {
     sk_soft_state *states; /* [body_count] */
     double (*flows)[9];    /* [region_count] */
     sk_soft_point *points; /* [point_count] */
+    double *number;        /* first_id: a world that is built anew of a changed scene counts other particles */
 } sk_soft;
 
 /* The regions of all bodies, from their records at the start. */
