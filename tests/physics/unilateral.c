@@ -470,8 +470,8 @@ static void level_at_the_full_cells(void **state)
 }
 
 /* Full cells may gain a millionth of their volume in a step, which many short steps must not add up: the water sank by
- * 1.6 % in 40 s at 2 ms. What cells keep at most before they give back is 0.4 % (UIC_SETTLED); potential energy says
- * where the water is. */
+ * 1.6 % in 40 s at 2 ms. The bound is twice UIC_SETTLED, from where on they gain less. Potential energy says where the
+ * water is. */
 static void level_at_short_steps(void **state)
 {
     (void)state;

@@ -46,10 +46,12 @@
 #define UIC_PACKED 0.85f
 
 /* Flow into a full cell counts from this share of a cell on. Less is rounding of velocities. Each full cell gains as
- * much in a step, so a level sinks. Calm liquid keeps small excesses, so the density correction would not stop that: a
- * cell that is denser than its room by UIC_SETTLED gains nothing, and one by twice that gives as much back. */
+ * much in a step, so a level sinks. Calm liquid keeps small excesses beside obstacles, so the density correction does
+ * not stop that: calm cells that are denser than their room by UIC_SETTLED gain a tenth. Nothing at all would be
+ * pressure in flight. */
 #define UIC_FLOW_SLACK 1e-6f
 #define UIC_SETTLED 0.002f
+#define UIC_SETTLED_SLACK 0.1f
 
 /* Cells beside an obstacle that lack liquid (UIC_PACKED) although all open cells around them have this share of theirs
  * hold a gap at the obstacle. They gain this share of what they lack in a step. Flow alone never fills a gap: blurred
@@ -71,7 +73,7 @@
  * lifts: water at rest would gain motion by it for ever. */
 #define UIC_KEPT_EXCESS 0.1f
 
-/* The same elsewhere, and in scenes with obstacles: the noise of particles, most of it beside obstacles, where few
+/* The same in scenes with obstacles, everywhere: the noise of particles, most of it beside obstacles, where few
  * particles fill a kernel. */
 #define UIC_KEPT_INSIDE 0.02f
 
@@ -169,7 +171,7 @@ SK_KERNEL float sk_uic_calm_speed(const double gravity[3], double h)
  * largest of its faces, `calm` the speed above. */
 SK_KERNEL float sk_uic_removed_excess(float excess, float emptiest, float speed, float calm, int has_solids)
 {
-    const float most = emptiest < UIC_SURFACE_FILL && !has_solids ? UIC_KEPT_EXCESS : UIC_KEPT_INSIDE;
+    const float most = has_solids ? UIC_KEPT_INSIDE : emptiest < UIC_SURFACE_FILL ? UIC_KEPT_EXCESS : 0.0f;
     const float kept = speed < calm ? most * (1.0f - speed / calm) : 0.0f;
     const float beyond = 2.0f * (excess - kept);
     return excess > 0.0f && beyond < excess ? beyond : excess;
@@ -245,12 +247,13 @@ SK_KERNEL float sk_uic_widest(const float rooms[2 * SELKIE_DIM])
     return widest;
 }
 
-/* The flow into a full cell that does not count. `excess` is its density above its room. */
-SK_KERNEL float sk_uic_flow_slack(float excess, float room)
+/* The flow into a full cell that does not count. `excess` is its density above its room, `allowance` that of its speed.
+ */
+SK_KERNEL float sk_uic_flow_slack(float excess, float room, float allowance)
 {
     const float settled = UIC_SETTLED * (room > UIC_LEAST_ROOM ? room : UIC_LEAST_ROOM);
-    const float beyond = excess < 2.0f * settled ? excess : 2.0f * settled;
-    return excess > 0.0f ? UIC_FLOW_SLACK * (1.0f - beyond / settled) : UIC_FLOW_SLACK;
+    const float share = excess > 0.0f ? (excess < settled ? excess / settled : 1.0f) : 0.0f;
+    return UIC_FLOW_SLACK * (1.0f - (1.0f - UIC_SETTLED_SLACK) * share * (1.0f - allowance));
 }
 
 /* Volume that a full cell gains in the step, above its spare room. `turning` is the sum of the absolute components of

@@ -260,7 +260,7 @@ SK_KERNEL float speed_of_cell(const sk_grid *grid, sk_plain_cell cell)
 
 /* Volume that a full cell gains. */
 SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, const float rooms[2 * SELKIE_DIM],
-                            float spare, float slack)
+                            float spare, float excess, float room)
 {
     const int here[3] = {0, 0, 0};
     const sk_step *step = around->step;
@@ -277,9 +277,11 @@ SK_KERNEL float flow_excess(const surroundings *around, sk_plain_cell cell, cons
         for (int e = 0; e < d; e++)
             turning += fabsf(slope(grid, cell, d, e) - slope(grid, cell, e, d));
     }
-    turning *= sk_uic_allowance(speed_of_cell(grid, cell), sk_uic_calm_speed(step->scene->gravity, grid->cell_size));
+    const float calm = sk_uic_calm_speed(step->scene->gravity, grid->cell_size);
+    const float allowance = sk_uic_allowance(speed_of_cell(grid, cell), calm);
+    turning *= allowance;
     return sk_uic_flow_excess(gained, sk_uic_widest(rooms) * turning, spare, (float)(step->dt / grid->cell_size),
-                              slack);
+                              sk_uic_flow_slack(excess, room, allowance));
 }
 
 /* The least share of its room that a cell in or around a cell has filled; cells in obstacles count as filled. */
@@ -312,8 +314,7 @@ SK_KERNEL float row_excess(const surroundings *around, const uic_rows *rows, sk_
                    : excess;
     }
     const float spare = around->spare[sk_plain_index(cell)], dense = sk_uic_excess(target, room);
-    return spare >= 0.0f ? flow_excess(around, cell, rooms, spare, sk_uic_flow_slack(dense, room))
-                         : dense - UIC_ARRIVING_SLACK;
+    return spare >= 0.0f ? flow_excess(around, cell, rooms, spare, dense, room) : dense - UIC_ARRIVING_SLACK;
 }
 
 /* Writes the row of a cell. Returns its excess, 0 if it takes no part. */

@@ -132,14 +132,15 @@ static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, c
                 turning += f8_max(turn, -turn);
             }
         }
-        f8 allowed = UIC_CENTRE_OFFSET * widest * turning;
+        f8 allowance = f8_splat(1.0f);
         if (calm > 0.0f) /* sk_uic_allowance */
-            allowed *= f8_max(
+            allowance = f8_max(
                 f8_min(speed_of_cells((const float(*)[SK_TILE_VALUES(1)])velocity, n) / calm - 1.0f, f8_splat(1.0f)),
                 f8_splat(0.0f));
+        f8 allowed = UIC_CENTRE_OFFSET * widest * turning * allowance;
         f8 settled = UIC_SETTLED * f8_max(f8_load(rooms->cell + n), f8_splat(UIC_LEAST_ROOM)); /* sk_uic_flow_slack */
-        f8 slack = f8_select(dense > 0.0f, UIC_FLOW_SLACK * (1.0f - f8_min(dense, 2.0f * settled) / settled),
-                             f8_splat(UIC_FLOW_SLACK));
+        f8 share = f8_max(f8_min(dense / settled, f8_splat(1.0f)), f8_splat(0.0f));
+        f8 slack = UIC_FLOW_SLACK * (1.0f - (1.0f - UIC_SETTLED_SLACK) * share * (1.0f - allowance));
         f8 flow = scale * (gained - allowed) - room_left - slack;
         f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense - UIC_ARRIVING_SLACK));
     }
@@ -182,7 +183,8 @@ static void keep_excess(const sk_step *step, int block, const uic_rooms *rooms, 
     const float calm = sk_uic_calm_speed(step->scene->gravity, step->grid.cell_size);
     float fill[SK_TILE_VALUES(1)], velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
     const int has_solids = step->solids.obstacle_count + step->scene->body_count > 0;
-    const float at_surface = has_solids ? UIC_KEPT_INSIDE : UIC_KEPT_EXCESS;
+    const float at_surface = has_solids ? UIC_KEPT_INSIDE : UIC_KEPT_EXCESS,
+                inside = has_solids ? UIC_KEPT_INSIDE : 0.0f;
     if (!(calm > 0.0f))
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -196,7 +198,7 @@ static void keep_excess(const sk_step *step, int block, const uic_rooms *rooms, 
         for (int n = 0; n < SK_NEIGHBOURS; n++)
             emptiest = f8_min(emptiest, f8_load(fill + node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
                                                 (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
-        f8 most = f8_select(emptiest < UIC_SURFACE_FILL, f8_splat(at_surface), f8_splat(UIC_KEPT_INSIDE));
+        f8 most = f8_select(emptiest < UIC_SURFACE_FILL, f8_splat(at_surface), f8_splat(inside));
         f8 beyond = 2.0f * (excess - most * f8_max(1.0f - speed / calm, f8_splat(0.0f)));
         f8_store(right + c, f8_select(excess > 0.0f, f8_min(beyond, excess), excess));
     }
