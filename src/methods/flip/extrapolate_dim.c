@@ -125,14 +125,15 @@ SK_VECTOR void normal_at_faces(const solid_view *view, int d, int node, f8 norma
 {
     f8 length2 = f8_splat(0.0f);
     const float *own = view->distance + node, *below = own - node_step[d];
+    const f8 here = f8_load(own), there = f8_load(below);
     for (int e = 0; e < SELKIE_DIM; e++) {
         const int up = node_step[e];
-        const f8 here = f8_load(own), there = f8_load(below),
-                 before = 0.5f * ((here - f8_load(own - up)) + (there - f8_load(below - up))),
-                 after = 0.5f * ((f8_load(own + up) - here) + (f8_load(below + up) - there));
-        normal[e] = e == d
-                        ? here - there
-                        : f8_select(before * after > 0.0f, before * (2.0f * after / (before + after)), f8_splat(0.0f));
+        normal[e] = here - there;
+        if (e != d) { /* the tile has one cell of halo, and no cell below `below` along the axis */
+            const f8 before = 0.5f * ((here - f8_load(own - up)) + (there - f8_load(below - up))),
+                     after = 0.5f * ((f8_load(own + up) - here) + (f8_load(below + up) - there));
+            normal[e] = f8_select(before * after > 0.0f, before * (2.0f * after / (before + after)), f8_splat(0.0f));
+        }
         length2 += normal[e] * normal[e];
     }
     const f8 scale = f8_select((length2 > 1e-12f) & (length2 < 1e12f), 1.0f / f8_sqrt(length2), f8_splat(0.0f));
