@@ -62,6 +62,26 @@ static inline void set_scene(selkie_scene *scene, selkie_liquid_def liquids[2], 
     scene->volume = volume;
 }
 
+static inline selkie_shape box_of(const double low[3], const double high[3])
+{
+    selkie_shape shape;
+    selkie_shape_defaults(&shape, SELKIE_SHAPE_BOX);
+    memcpy(shape.min, low, sizeof shape.min);
+    memcpy(shape.max, high, sizeof shape.max);
+    return shape;
+}
+
+static inline selkie_shape ball_of(double x, double y, double z, double radius)
+{
+    selkie_shape shape;
+    selkie_shape_defaults(&shape, SELKIE_SHAPE_SPHERE);
+    shape.center[0] = x;
+    shape.center[1] = y;
+    shape.center[2] = z;
+    shape.radius = radius;
+    return shape;
+}
+
 static inline selkie_world *make_world(const selkie_scene *scene, selkie_backend backend)
 {
     selkie_world_options options;

@@ -32,26 +32,6 @@ static void add_body(body_scene *s, selkie_shape shape, double density)
     s->scene.bodies = s->bodies;
 }
 
-static selkie_shape box_of(const double low[3], const double high[3])
-{
-    selkie_shape shape;
-    selkie_shape_defaults(&shape, SELKIE_SHAPE_BOX);
-    memcpy(shape.min, low, sizeof shape.min);
-    memcpy(shape.max, high, sizeof shape.max);
-    return shape;
-}
-
-static selkie_shape ball_of(double x, double y, double z, double radius)
-{
-    selkie_shape shape;
-    selkie_shape_defaults(&shape, SELKIE_SHAPE_SPHERE);
-    shape.center[0] = x;
-    shape.center[1] = y;
-    shape.center[2] = z;
-    shape.radius = radius;
-    return shape;
-}
-
 /* Two columns that fall onto each other, a light box and a heavy ball. */
 static void set_bodies(body_scene *s, int dimension, selkie_volume volume, selkie_transfer transfer)
 {

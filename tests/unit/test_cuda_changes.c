@@ -57,7 +57,7 @@ static void change(pair *both, const selkie_change_def *change)
     assert_int_equal(report.removed, other.removed);
 }
 
-static selkie_shape box_of(double x0, double y0, double x1, double y1)
+static selkie_shape flat_box(double x0, double y0, double x1, double y1)
 {
     selkie_shape shape;
     selkie_shape_defaults(&shape, SELKIE_SHAPE_BOX);
@@ -69,7 +69,7 @@ static selkie_shape box_of(double x0, double y0, double x1, double y1)
     return shape;
 }
 
-static selkie_shape ball_of(double x, double y, double radius)
+static selkie_shape disc_of(double x, double y, double radius)
 {
     selkie_shape shape;
     selkie_shape_defaults(&shape, SELKIE_SHAPE_SPHERE);
@@ -107,12 +107,12 @@ static void change_flow(pair *both)
     change(both, &next);
     advance(both, 1);
     selkie_change_defaults(&next, SELKIE_CHANGE_LIQUID);
-    next.liquid.shape = box_of(0.4, 0.6, 0.65, 0.85);
+    next.liquid.shape = flat_box(0.4, 0.6, 0.65, 0.85);
     next.liquid.velocity[0] = -1.0;
     change(both, &next);
     advance(both, 2);
     selkie_change_defaults(&next, SELKIE_CHANGE_CLEAR);
-    next.shape = ball_of(0.1, 0.1, 0.08);
+    next.shape = disc_of(0.1, 0.1, 0.08);
     change(both, &next);
     advance(both, 2);
 }
@@ -125,7 +125,7 @@ static void play(pair *both)
     change_flow(both);
     selkie_change_defaults(&next, SELKIE_CHANGE_OBSTACLE);
     next.obstacle.name = "ball";
-    next.obstacle.shape = ball_of(0.7, 0.5, 0.1);
+    next.obstacle.shape = disc_of(0.7, 0.5, 0.1);
     memcpy(next.obstacle.center, next.obstacle.shape.center, sizeof next.obstacle.center);
     change(both, &next);
     advance(both, 2);
@@ -139,13 +139,13 @@ static void play(pair *both)
     advance(both, 1);
     selkie_change_defaults(&next, SELKIE_CHANGE_SOURCE);
     next.source.name = "tap";
-    next.source.shape = box_of(0.1, 0.8, 0.25, 0.9);
+    next.source.shape = flat_box(0.1, 0.8, 0.25, 0.9);
     next.source.velocity[1] = -1.0;
     change(both, &next);
     advance(both, 3);
     selkie_change_defaults(&next, SELKIE_CHANGE_DRAIN);
     next.drain.name = "sink";
-    next.drain.shape = box_of(0.0, 0.0, 0.2, 0.1);
+    next.drain.shape = flat_box(0.0, 0.0, 0.2, 0.1);
     change(both, &next);
     advance(both, 2);
     selkie_change_defaults(&next, SELKIE_CHANGE_REMOVE);
@@ -270,7 +270,7 @@ static void test_bodies(void **state)
     set_fall(&scene, liquids, 2);
     selkie_body_defaults(&body);
     body.name = "raft";
-    body.shape = box_of(0.4, 0.2, 0.6, 0.3);
+    body.shape = flat_box(0.4, 0.2, 0.6, 0.3);
     body.density = 300.0;
     scene.bodies = &body;
     scene.body_count = 1;
@@ -285,7 +285,7 @@ static void test_bodies(void **state)
     compare_bodies(&both);
     selkie_change_defaults(&next, SELKIE_CHANGE_BODY);
     next.body.name = "ball";
-    next.body.shape = ball_of(0.2, 0.3, 0.1);
+    next.body.shape = disc_of(0.2, 0.3, 0.1);
     next.body.density = 700.0;
     change(&both, &next);
     advance(&both, 3);
@@ -316,7 +316,7 @@ static void test_refused(void **state)
     advance(&both, 1);
     selkie_change_defaults(&next, SELKIE_CHANGE_BODY);
     next.body.name = "ball";
-    next.body.shape = ball_of(0.7, 0.5, 0.1);
+    next.body.shape = disc_of(0.7, 0.5, 0.1);
     assert_int_equal(selkie_world_change(both.other, &next, NULL, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "rigid bodies with unilateral"));
     assert_null(strchr(error.message, '\n'));

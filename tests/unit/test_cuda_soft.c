@@ -33,26 +33,6 @@ static void add_body(soft_scene *s, selkie_shape shape)
     s->scene.bodies = s->bodies;
 }
 
-static selkie_shape box_of(const double low[3], const double high[3])
-{
-    selkie_shape shape;
-    selkie_shape_defaults(&shape, SELKIE_SHAPE_BOX);
-    memcpy(shape.min, low, sizeof shape.min);
-    memcpy(shape.max, high, sizeof shape.max);
-    return shape;
-}
-
-static selkie_shape ball_of(double x, double y, double z, double radius)
-{
-    selkie_shape shape;
-    selkie_shape_defaults(&shape, SELKIE_SHAPE_SPHERE);
-    shape.center[0] = x;
-    shape.center[1] = y;
-    shape.center[2] = z;
-    shape.radius = radius;
-    return shape;
-}
-
 /* Two columns of water that fall onto each other, and materials for two bodies: a light one and a heavy one. */
 static void set_materials(soft_scene *s, int dimension, selkie_volume volume, selkie_transfer transfer)
 {
