@@ -95,6 +95,7 @@ typedef struct selkie_body_def {
     double friction;            /*       Coulomb's, against walls, obstacles and (geometric mean) other bodies */
     double restitution;         /*       share of the speed that a bounce gives back */
     const char *material;       /*       rigid or soft: the body is made of its particles; "" = a rigid shape */
+    double temperature;         /* K     of its particles at the start, where heat is simulated; default 293.15 */
 } selkie_body_def;
 
 typedef enum selkie_force_kind {

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define SELKIE_MAX_PHASES 32
+#define SELKIE_MAX_PHASES 64
 
 /* Panels of `selkie plot`, in the order of the figure: X(name, title, left axis, right axis, flags). A panel without
  * data is left out. */

@@ -40,6 +40,8 @@ void sk_scene_temperatures(const selkie_scene *scene, double *lowest, double *hi
         TAKE(scene->sources[s].temperature);
     for (int o = 0; o < scene->obstacle_count; o++)
         TAKE(scene->obstacles[o].temperature);
+    for (int b = 0; b < scene->body_count; b++)
+        TAKE(scene->bodies[b].material && *scene->bodies[b].material ? scene->bodies[b].temperature : 0.0);
     for (int side = 0; side < 2 * scene->domain.dimension; side++)
         TAKE(scene->domain.temperature[side]);
     TAKE(scene->heat.air_temperature);

@@ -198,6 +198,8 @@ static const sk_field body_fields[] = {
     {STRING(selkie_body_def, material),
      .doc = "name of a material of kind rigid or soft, whose particles fill the shape; without one the body is a rigid "
             "shape"},
+    {NUMBER(selkie_body_def, temperature, 293.15), ABOVE(0), .unit = "K",
+     .doc = "of its particles at the start, where heat is simulated"},
 };
 const sk_struct sk_body_struct = {.name = "body",
                                   .doc = "A rigid body that moves freely: it falls, floats, sinks and collides.",

@@ -180,6 +180,41 @@ static void sources_and_drains(void **state)
     selkie_world_destroy(world);
 }
 
+/* A soft body of oil starts at its temperature, 293.15 K if not given, and exchanges heat with the water. */
+static void bodies_conduct(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 2; n++) {
+        heat_case h;
+        begin(&h, 2, 2, 0);
+        selkie_body_def body;
+        selkie_body_defaults(&body);
+        body.material = "oil";
+        case_box(&h.c, &body.shape, 2, 9, 0, 14, 17, 12);
+        if (n)
+            body.temperature = 360.0;
+        h.materials[1].kind = SELKIE_MATERIAL_SOFT;
+        h.c.scene.bodies = &body;
+        h.c.scene.body_count = 1;
+        h.c.scene.liquid_count = 1;
+        h.c.liquids[0].temperature = 293.15;
+        selkie_world *world = make(&h.c.scene, 2);
+        const double before = world->statistics.heat_energy;
+        run(world, 40);
+        assert_true(fabs(world->statistics.heat_energy - before) < 1e-12 * fabs(before));
+        /* Without a difference nothing flows: rounding of single temperatures. */
+        const double least = world->statistics.temperature_min, most = world->statistics.temperature_max;
+        assert_true(least > 293.1499 && (n || least < 293.1501));
+        assert_true(n ? most < 360.001 && most > 300.0 : fabs(most - 293.15) < 1e-4);
+        double water = 0.0;
+        const sk_attribute *owner = sk_particles_find_attribute(&world->step.particles, "body");
+        for (int64_t p = 0; p < world->step.particles.count; p++)
+            water += owner->data[p] ? 0.0 : (double)temperatures(world)[p] - 293.15;
+        assert_true(n ? water > 1.0 : fabs(water) < 1.0);
+        selkie_world_destroy(world);
+    }
+}
+
 /* --- Messages --- */
 
 #define SCENE_HEAD                                                                                                     \
@@ -231,8 +266,8 @@ static void bad_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_and_tuned_agree), cmocka_unit_test(same_bits), cmocka_unit_test(energy_is_kept),
-        cmocka_unit_test(sources_and_drains),    cmocka_unit_test(bad_keys),
+        cmocka_unit_test(plain_and_tuned_agree), cmocka_unit_test(same_bits),      cmocka_unit_test(energy_is_kept),
+        cmocka_unit_test(sources_and_drains),    cmocka_unit_test(bodies_conduct), cmocka_unit_test(bad_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

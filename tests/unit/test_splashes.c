@@ -17,70 +17,8 @@
 #include "learn/splash_model.h"
 #include "methods/splashes/splash_step_kernels.h"
 #include "methods/splashes/splashes.h"
+#include "splash_cases.h"
 #include "world/world_internal.h"
-
-/* A dam that breaks over shallow water, cells of 1 cm, with the weights that come with the program. */
-typedef struct dam {
-    selkie_scene scene;
-    selkie_liquid_def liquids[2];
-} dam;
-
-static void dam_scene(dam *d)
-{
-    selkie_scene *scene = &d->scene;
-    selkie_scene_defaults(scene);
-    scene->domain.dimension = 2;
-    scene->domain.size[0] = 1.0;
-    scene->domain.size[1] = 0.75;
-    scene->domain.cell_size = 0.01;
-    scene->particles.per_cell = 4;
-    scene->volume = SELKIE_VOLUME_IDP;
-    scene->time.fps = 60.0;
-    scene->splashes = "default";
-    const double tops[2][2] = {{0.25, 0.45}, {1.0, 0.08}};
-    for (int l = 0; l < 2; l++) {
-        selkie_liquid_defaults(&d->liquids[l]);
-        selkie_shape_defaults(&d->liquids[l].shape, SELKIE_SHAPE_BOX);
-        d->liquids[l].shape.max[0] = tops[l][0];
-        d->liquids[l].shape.max[1] = tops[l][1];
-        d->liquids[l].shape.max[2] = 1.0;
-    }
-    scene->liquids = d->liquids;
-    scene->liquid_count = 2;
-}
-
-static selkie_world *new_world(const selkie_scene *scene, int threads)
-{
-    selkie_world_options options;
-    selkie_world_options_defaults(&options);
-    options.threads = threads;
-    selkie_world *world = NULL;
-    selkie_error error = {0};
-    if (selkie_world_create(scene, &options, &world, &error) != SELKIE_OK)
-        fail_msg("%s", error.message);
-    return world;
-}
-
-static void run_to(selkie_world *world, double time)
-{
-    selkie_error error = {0};
-    while (selkie_world_time(world) < time * (1 - 1e-9))
-        if (selkie_world_step(world, &error) != SELKIE_OK)
-            fail_msg("%s", error.message);
-}
-
-static void same_particles(const selkie_world *a, const selkie_world *b)
-{
-    assert_int_equal(selkie_world_particle_count(a), selkie_world_particle_count(b));
-    for (int n = 0; n < selkie_world_attribute_count(a); n++) {
-        selkie_attribute_view x, y;
-        assert_int_equal(selkie_world_attribute(a, n, &x), SELKIE_OK);
-        assert_int_equal(selkie_world_attribute(b, n, &y), SELKIE_OK);
-        for (int64_t p = 0; p < selkie_world_particle_count(a); p++)
-            assert_memory_equal((char *)x.data + (size_t)p * x.stride, (char *)y.data + (size_t)p * y.stride,
-                                (size_t)x.components * 4);
-    }
-}
 
 static void bits_and_particles(void **state)
 {
@@ -351,6 +289,43 @@ static void other_kinds_of_runs(void **state)
         selkie_world_destroy(one);
         selkie_world_destroy(three);
     }
+}
+
+/* Energies count droplets: they are those of all particles. Sums of single precision positions, of 10,000 particles:
+ * 1e-6. */
+static void energy_of_droplets(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    d.scene.splash.rate = 20.0;
+    selkie_world *world = new_world(&d.scene, 2);
+    const double mass = world->step.particle_mass, g = 9.81;
+    double height = 0.0, before = 0.0;
+    int64_t flying = 0;
+    selkie_error error = {0};
+    while (selkie_world_time(world) < 0.4) {
+        if (selkie_world_step(world, &error) != SELKIE_OK)
+            fail_msg("%s", error.message);
+        selkie_attribute_view x, v;
+        double kinetic = 0.0;
+        assert_int_equal(selkie_world_find_attribute(world, "position", &x, NULL), SELKIE_OK);
+        assert_int_equal(selkie_world_find_attribute(world, "velocity", &v, NULL), SELKIE_OK);
+        before = height;
+        height = 0.0;
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+            const float *velocity = (float *)(void *)((char *)v.data + (size_t)p * v.stride);
+            height += (double)((float *)(void *)((char *)x.data + (size_t)p * x.stride))[1];
+            kinetic += 0.5 * (double)(velocity[0] * velocity[0] + velocity[1] * velocity[1]);
+        }
+        const selkie_statistics *s = selkie_world_statistics(world);
+        flying += s->splashes;
+        assert_true(fabs(s->kinetic_energy - mass * kinetic) <= 1e-6 * mass * kinetic);
+        if (before > 0.0)
+            assert_true(fabs(s->potential_energy - mass * g * 0.5 * (before + height)) <= 1e-6 * mass * g * height);
+    }
+    assert_true(flying > 100);
+    selkie_world_destroy(world);
 }
 
 /* Water that flows through joined sides: droplets pass these as well. */
@@ -709,6 +684,7 @@ int main(void)
                                        cmocka_unit_test(one_a_cell_and_duration),
                                        cmocka_unit_test(joined_sides),
                                        cmocka_unit_test(beside_a_source),
+                                       cmocka_unit_test(energy_of_droplets),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(warns_outside_its_range),
                                        cmocka_unit_test(small_droplets_and_solids),

@@ -445,8 +445,9 @@ typedef struct speed_sums {
     double kinetic, fastest; /* m2/s2 */
 } speed_sums;
 
-/* Speeds of all particles, as after the move. */
-static selkie_code sum_speeds(sk_step *step, selkie_error *error)
+/* Speeds of all particles, as after the move. Those behind the ones of this step's sort, droplets in flight, do not
+ * limit the next step. */
+static selkie_code sum_speeds(sk_step *step, const sk_frozen *frozen, selkie_error *error)
 {
     const int64_t count = step->particles.count, spans = (count + SK_FROZEN_SPAN - 1) / SK_FROZEN_SPAN;
     speed_sums *sums, total = {0.0, 0.0};
@@ -461,7 +462,7 @@ static selkie_code sum_speeds(sk_step *step, selkie_error *error)
             for (int d = 0; d < SELKIE_DIM && !(particle->flags & SK_PARTICLE_DEAD); d++)
                 square += (double)particle->velocity[d] * (double)particle->velocity[d];
             sums[s].kinetic += 0.5 * square;
-            sums[s].fastest = square > sums[s].fastest ? square : sums[s].fastest;
+            sums[s].fastest = square > sums[s].fastest && p < frozen->particle_count ? square : sums[s].fastest;
         }
     }
     for (int64_t s = 0; s < spans; s++) {
@@ -561,5 +562,5 @@ selkie_code SK_DIM(sk_frozen_move)(sk_step *step, selkie_error *error)
     SK_TRY(move_bodies(step, frozen, &motion, error));
     sk_particles_moved(&step->particles);
     frozen->body_count = 0;
-    return sum_speeds(step, error);
+    return sum_speeds(step, frozen, error);
 }

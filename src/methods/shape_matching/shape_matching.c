@@ -174,6 +174,8 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
             code = sk_particles_reserve(particles, particles->count + count, error);
         const sk_attribute *owner = sk_particles_find_attribute(particles, "body");
         const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+        const sk_attribute *heat = sk_particles_find_attribute(particles, "temperature");
+        float *temperature = heat ? (float *)(void *)heat->data : NULL; /* K */
         for (int64_t n = 0; code == SELKIE_OK && n < places; n++) {
             double x[3];
             int inside = 1;
@@ -188,6 +190,8 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
             sk_particles_append(particles, x, body->def->velocity)->flags = SK_PARTICLE_FLYING;
             owner->data[particles->count - 1] = (uint32_t)body->number + 1;
             material->data[particles->count - 1] = (uint32_t)body->material;
+            if (temperature)
+                temperature[particles->count - 1] = (float)body->def->temperature;
             body->count++;
         }
     }

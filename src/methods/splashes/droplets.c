@@ -90,9 +90,10 @@ static selkie_code part_among_others(sk_step *step, sk_splashes *s, const float 
 }
 
 /* Do other methods read the particles before the next sort? They must not meet dead ones. */
-static int others_come_and_go(const selkie_scene *scene)
+static int others_read(const sk_step *step)
 {
-    return scene->source_count + scene->drain_count + scene->body_count + scene->object_count > 0;
+    const selkie_scene *scene = step->scene;
+    return scene->source_count + scene->drain_count + scene->object_count > 0 || sk_step_has_moving_solids(step);
 }
 
 /* The sort drops dead particles. If it knows the migrating ones, they join its lists. */
@@ -139,7 +140,7 @@ static selkie_code part_from_places(sk_step *step, sk_splashes *s, selkie_error 
     else
         sk_particles_moved(particles);
     particles->in_order = are_last && !moved && s->were_in_order;
-    if (others_come_and_go(step->scene) && (fresh || !are_last))
+    if (others_read(step) && (fresh || !are_last))
         sk_particles_drop_dead_by(particles, step->threads);
     else if (fresh)
         drop_fresh(step, s);
@@ -206,7 +207,13 @@ static void tidy_recent(sk_splashes *s, double time)
         qsort(s->recent, count, sizeof *s->recent, compare_cells);
 }
 
-/* Particles of the cells around a droplet's cell that take its impulse; calls with share 0 return their mass (kg). */
+static double speed_squared(const float velocity[3])
+{
+    return (double)velocity[0] * velocity[0] + (double)velocity[1] * velocity[1] + (double)velocity[2] * velocity[2];
+}
+
+/* Liquid in the cells around a droplet's cell takes its impulse: each particle loses `share` (m/s; NULL: none does).
+ * Returns its mass (kg). */
 static double share_impulse(sk_step *step, const sk_splashes *s, const sk_splash_event *event, const double share[3])
 {
     sk_grid *grid = &step->grid;
@@ -228,11 +235,15 @@ static double share_impulse(sk_step *step, const sk_splashes *s, const sk_splash
                 const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * (size_t)grid->block_cells + local;
                 for (uint32_t p = start[0]; p < start[1]; p++) {
                     sk_particle *particle = &step->particles.records[p];
-                    if (s->chosen[p] || particle->flags & SK_PARTICLE_DEAD)
+                    if (s->chosen[p] || particle->flags & SK_PARTICLE_DEAD || !sk_splash_is_liquid(step, s, p))
                         continue;
                     mass += sk_step_mass(step, material, p);
-                    for (int d = 0; share && d < 3; d++)
+                    if (!share)
+                        continue;
+                    step->sums.kinetic -= 0.5 * speed_squared(particle->velocity);
+                    for (int d = 0; d < 3; d++)
                         particle->velocity[d] -= (float)share[d];
+                    step->sums.kinetic += 0.5 * speed_squared(particle->velocity);
                 }
             }
     return mass;
@@ -258,6 +269,7 @@ static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_e
     for (int d = 0; d < 3; d++)
         share[d] = event->change[d] * own / receivers;
     share_impulse(step, s, event, share);
+    step->sums.kinetic += 0.5 * (speed_squared(velocity) - speed_squared(particle->velocity));
     memcpy(particle->velocity, velocity, sizeof velocity);
     float *age = (float *)(void *)sk_particles_find_attribute(particles, SK_SPLASH_AGE)->data;
     age[event->particle] = (float)step->dt;
@@ -344,10 +356,24 @@ static int64_t fly_all(sk_step *step, sk_splashes *s)
     return returned;
 }
 
+/* The move has counted the liquid alone. In the order of the droplets, so that threads do not show. */
+static void count_droplets(sk_step *step, const sk_splashes *s)
+{
+    for (size_t n = 0; n < s->apart_count; n++) {
+        sk_particle droplet;
+        memcpy(&droplet, s->apart + n * s->apart_bytes, sizeof droplet);
+        step->sums.kinetic += 0.5 * speed_squared(droplet.velocity);
+        for (int d = 0; d < step->dimension; d++)
+            step->positions[d] += (double)droplet.position[d];
+    }
+}
+
 selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    sk_splash_find_attributes(step, s);
     const int64_t returned = fly_all(step, s);
+    count_droplets(step, s);
     s->counts.returned += returned;
     sk_splash_end_pairs(s);
 

@@ -198,13 +198,16 @@ static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_sp
     f->cell[f->count++] = number;
 }
 
-static int is_driven(const sk_step *step, int64_t p)
+/* Can a particle become a droplet? Sources drive some, and solid ones stay. */
+static int can_leave(const sk_step *step, const sk_splashes *s, int64_t p)
 {
-    return (step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING)) != 0;
+    return !(step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING)) &&
+           sk_splash_is_liquid(step, s, p);
 }
 
-/* The particle of a cell that lies farthest towards the air, or -1. */
-static int64_t outermost(const sk_step *step, const sk_splash_cells *cells, const uint32_t *start, int c)
+/* The particle of a cell that lies farthest towards the air among those that can leave, or -1. */
+static int64_t outermost(const sk_step *step, const sk_splashes *s, const sk_splash_cells *cells, const uint32_t *start,
+                         int c)
 {
     float slope[SELKIE_DIM], least = INFINITY;
     int64_t found = -1;
@@ -216,7 +219,7 @@ static int64_t outermost(const sk_step *step, const sk_splash_cells *cells, cons
         float depth = 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
             depth += slope[d] * position[d];
-        if (depth < least && !is_driven(step, p)) {
+        if (depth < least && can_leave(step, s, p)) {
             least = depth;
             found = p;
         }
@@ -230,7 +233,7 @@ static void find_calm(const sk_step *step, const sk_splashes *s, const sk_splash
 {
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int n = 0; n < f->cell_count; n++) {
-        const int64_t p = outermost(step, cells, start, f->cells[n]);
+        const int64_t p = outermost(step, s, cells, start, f->cells[n]);
         f->calm[n] = p < 0;
         if (p >= 0)
             add_candidate(step, s, cells, block, n, p, f);
@@ -253,9 +256,9 @@ static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *w
         const int c = f->cells[n];
         int count = 0;
         for (uint32_t p = start[c]; p < start[c + 1]; p++)
-            count += !is_driven(step, p);
+            count += can_leave(step, s, p);
         if (!count)
-            continue; /* by a source */
+            continue;
 
         /* The draw depends on the place of the cell and on the step alone. */
         uint64_t place = (uint64_t)c;
@@ -265,7 +268,7 @@ static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *w
         int left = (int)(random * (float)count);
         left = left < count ? left : count - 1;
         uint32_t p = start[c];
-        while (is_driven(step, p) || left-- > 0)
+        while (!can_leave(step, s, p) || left-- > 0)
             p++;
         add_candidate(step, s, cells, block, n, p, f);
         f->share[f->count - 1] = (float)count;
@@ -289,8 +292,8 @@ static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *wind
     find_calm(step, s, cells, block, f);
     for (int n = 0; n < f->cell_count; n++)
         for (uint32_t p = start[f->cells[n]]; p < start[f->cells[n] + 1] && !f->calm[n]; p++) {
-            if (is_driven(step, p))
-                continue; /* by a source */
+            if (!can_leave(step, s, p))
+                continue;
             add_candidate(step, s, cells, block, n, p, f);
             if (f->count == BATCH)
                 decide_batch(step, s, window, f);
@@ -388,6 +391,7 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
     const sk_grid *grid = &step->grid;
     sk_attribute *window = sk_particles_find_attribute(&step->particles, SK_SPLASH_WINDOW); /* NULL: hazards */
     const size_t count = (size_t)step->particles.count + 1;
+    sk_splash_find_attributes(step, s);
     SK_TRY(sk_reserve(step->memory, (void **)&s->chosen, &s->chosen_capacity, count, 1, "splashes", error));
     SK_TRY(sk_reserve(step->memory, (void **)&s->change, &s->change_capacity, count, sizeof *s->change, "splashes",
                       error));

@@ -33,10 +33,6 @@ static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model,
 {
     char path[4096];
     selkie_error why = {0};
-    for (int m = 0; m < scene->material_count; m++)
-        if (scene->materials[m].kind != SELKIE_MATERIAL_LIQUID || scene->materials[m].melting_point > 0.0)
-            return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "splashes: materials[%d] is solid or freezes: droplets are for liquids only", m);
     sk_splash_model_find(scene->splashes, scene->folder, scene->domain.dimension, path, sizeof path);
     if (strcmp(scene->splashes, "default") == 0 && access(path, R_OK) != 0)
         return sk_fail(error, SELKIE_ERROR_INPUT,

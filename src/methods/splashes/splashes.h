@@ -59,8 +59,10 @@ typedef struct sk_splashes {
 
     sk_splash_event *events;
     size_t event_count, event_capacity;
-    uint8_t *chosen; /* [particles] of this step */
-    uint8_t *marked; /* [blocks] 1: has chosen ones */
+    const uint32_t *material;     /* [particles] of the phase; NULL = all materials are liquids */
+    const float *liquid_fraction; /* [particles] likewise; NULL = none freezes */
+    uint8_t *chosen;              /* [particles] of this step */
+    uint8_t *marked;              /* [blocks] 1: has chosen ones */
     size_t marked_capacity;
     float (*change)[3];
     size_t chosen_capacity, change_capacity;
@@ -85,6 +87,22 @@ typedef struct sk_splashes {
     int64_t flying; /* with new ones */
     int counted;    /* `flying` is that of the particles; not so after a checkpoint */
 } sk_splashes;
+
+/* Sets the attributes that say which particles are liquid, for the functions below. */
+static inline void sk_splash_find_attributes(const sk_step *step, sk_splashes *s)
+{
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    const sk_attribute *fraction = sk_particles_find_attribute(&step->particles, "liquid_fraction");
+    s->material = step->liquid_mask && material ? material->data : NULL;
+    s->liquid_fraction = fraction ? (const float *)(const void *)fraction->data : NULL;
+}
+
+/* Is a particle liquid? Those of bodies, frozen ones and elastoplastic points neither leave nor take an impulse. */
+static inline int sk_splash_is_liquid(const sk_step *step, const sk_splashes *s, int64_t p)
+{
+    return !(s->material && !step->liquid_mask[s->material[p] % SK_TRANSFER_MATERIALS]) &&
+           !(s->liquid_fraction && s->liquid_fraction[p] < 0.5f);
+}
 
 /* Marks the particles that become droplets, with their changes of velocity. */
 selkie_code sk_splash_find_2d(sk_step *step, selkie_error *error);
