@@ -64,14 +64,17 @@ SK_KERNEL float gather_descent(const sk_step *step, sk_plain_cell cell, int d, i
                              step->scene->pressure.surface == SELKIE_SURFACE_VOXEL);
 }
 
-/* Is the lower face of a cell across axis d on a closed wall of the domain? */
+/* The way into the domain along axis d if the lower face of a cell is on a closed wall of the domain: 1 at the lower
+ * wall, -1 at the upper one. 0 elsewhere. */
 SK_KERNEL int face_on_wall(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_grid *grid = &step->grid;
     int at[3];
     sk_plain_coordinates(grid, cell, at);
-    return (at[d] == grid->padding[d] && step->scene->domain.walls[2 * d] != SELKIE_WALL_OPEN) ||
-           (at[d] == grid->padding[d] + grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN);
+    if (at[d] == grid->padding[d] && step->scene->domain.walls[2 * d] != SELKIE_WALL_OPEN)
+        return 1;
+    return at[d] == grid->padding[d] + grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN ? -1
+                                                                                                                  : 0;
 }
 
 /* The flags of a block with a number of known faces. */

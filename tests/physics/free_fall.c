@@ -132,8 +132,55 @@ static void specks_fall(void **state)
     }
 }
 
+/* --- Walls --- */
+
+/* A lone particle 0.02 cells below a ceiling falls freely, and one beside a wall leaves with its velocity: no pressure
+ * holds them there. The tolerance is that of the block above, over the way. */
+static void leaves(int dimension, selkie_method method, selkie_volume volume, double step, int side)
+{
+    const double h = 1.0 / 32, gap = 0.02 * h;
+    test_scene t;
+    tank(&t, dimension, 1, 1, dimension == 3 ? 0.5 : 1, h);
+    selkie_scene_set_method(&t.scene, method);
+    t.scene.volume = volume;
+    t.scene.time.step = step;
+    const double low[3] = {side ? 0.5 * gap : 0.52, side ? 0.7 : 1.0 - gap, 0.26};
+    selkie_liquid_def *speck =
+        add_liquid(&t, box_shape(low[0], low[1], low[2], low[0] + 0.5 * gap, low[1] + 0.5 * gap, low[2] + 0.5 * gap));
+    speck->count = 1;
+    set3(speck->velocity, side ? 0.5 : 0.0, 0.0, 0.0);
+    selkie_world *world = make_world(&t);
+    assert_int_equal(selkie_world_particle_count(world), 1);
+    selkie_attribute_view position = attribute_of(world, "position");
+    float start[3];
+    memcpy(start, particle_of(&position, 0), sizeof start);
+    run_until(world, 0.2);
+    const double time = selkie_world_time(world), way[2] = {side ? 0.5 * time : 0.0, -0.5 * GRAVITY * time * time};
+    position = attribute_of(world, "position");
+    double worst = 0.0;
+    for (int d = 0; d < 2; d++)
+        worst = fmax(worst, fabs((double)particle_of(&position, 0)[d] - start[d] - way[d]));
+    char what[64];
+    snprintf(what, sizeof what, "%s %dD %s%s, %g ms", side ? "from a wall" : "from a ceiling", dimension,
+             method_name(method), volume == SELKIE_VOLUME_IDP ? " idp" : "", 1000.0 * step);
+    at_most(what, "worst particle, error / (g t^2 / 2)", worst / -way[1], 2e-5);
+    selkie_world_destroy(world);
+}
+
+static void leave_walls(void **state)
+{
+    (void)state;
+    static const double steps[] = {0.0005, 0.005, 0.02};
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int method = SELKIE_METHOD_PIC; method <= SELKIE_METHOD_APIC; method++)
+            for (int n = 0; n < 12; n++)
+                leaves(dimension, (selkie_method)method, n % 2 ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE,
+                       steps[n / 2 % 3], n / 6);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(falls), cmocka_unit_test(specks_fall)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(falls), cmocka_unit_test(specks_fall),
+                                       cmocka_unit_test(leave_walls)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
 #include "methods/flip/transfer_options.h"
+#include "methods/liquid_kernels.h"
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
@@ -92,10 +93,11 @@ static void set_flags(const sk_grid *grid, int block, int flags)
 }
 
 /* Closed faces across axis d of a block. They are unknown, but with particles near (CHANGE_* still has their velocity)
- * those on a closed wall of the domain are at rest, and those of a no-slip surface move with it. FLIP's change is then
+ * those of a no-slip surface move with it. FLIP's change is then
  * the difference from the particles' own velocity. Its extrapolation from the liquid would drive particles beside a
- * moving wall again and again. */
-static void close_faces(const sk_step *step, int block, int d)
+ * moving wall again and again. Those on a closed wall of the domain are as in sk_wall_velocity. `liquid` is a tile of
+ * the rows of `runs`; NULL: there is no liquid beside the block. */
+static void close_faces(const sk_step *step, int block, int d, const float *liquid, uint64_t runs)
 {
     const sk_solids *solids = &step->solids;
     const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block];
@@ -106,6 +108,12 @@ static void close_faces(const sk_step *step, int block, int d)
     const float *fraction = solids->fraction[d] + slot * SK_BLOCK_CELLS;
     const float *moving = slot >= solids->static_count ? solids->velocity[d] + slot * SK_BLOCK_CELLS : NULL;
     const uint8_t *no_slip = solids->no_slip + slot * SK_BLOCK_CELLS;
+    float at_walls[2][SK_BLOCK_CELLS / SK_BLOCK_N]; /* m/s  before they are closed */
+    for (int side = 0; side < 2; side++) {
+        const int wall = wall_index(step, block, d, side);
+        for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++)
+            at_walls[side][n] = velocity[cell_of_plane(d, wall, n)];
+    }
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         const i8 open = f8_load(fraction + c) > 0.0f;
         if (!i8_any(~open))
@@ -119,8 +127,11 @@ static void close_faces(const sk_step *step, int block, int d)
         const int wall = wall_index(step, block, d, side);
         for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
             const int c = cell_of_plane(d, wall, n);
-            if (before[c] == before[c] && (velocity[c] != velocity[c] || fraction[c] == 0.0f))
-                velocity[c] = 0.0f;
+            if (before[c] == before[c] && (velocity[c] != velocity[c] || fraction[c] == 0.0f)) {
+                const int beside_liquid =
+                    liquid && runs >> (c / 8) & 1 && liquid[node_of(c)] + liquid[node_of(c) - node_step[d]] > 0.0f;
+                velocity[c] = sk_wall_velocity(at_walls[side][n], beside_liquid, side ? -1 : 1);
+            }
         }
     }
 }
@@ -144,7 +155,8 @@ static int finish_faces(const sk_step *step, int block, int d)
     if (!flip_reflects(step))
         return known;
 
-    /* Closed walls of the domain do not reflect: they would push the liquid off. */
+    /* Closed walls of the domain do not reflect: they would push the liquid off. Particles that leave them freely do.
+     */
     float at_walls[2][SK_BLOCK_CELLS / SK_BLOCK_N];
     for (int side = 0; side < 2; side++) {
         const int wall = wall_index(step, block, d, side);
@@ -160,8 +172,10 @@ static int finish_faces(const sk_step *step, int block, int d)
         const int wall = wall_index(step, block, d, side);
         for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
             const int c = cell_of_plane(d, wall, n);
-            change[c] = at_walls[side][n];
-            end[c] = velocity[c];
+            if (velocity[c] == 0.0f) {
+                change[c] = at_walls[side][n];
+                end[c] = velocity[c];
+            }
         }
     }
     return known;
@@ -173,7 +187,7 @@ static void pass_block(const sk_step *step, int block)
     const sk_grid *grid = &step->grid;
     int known = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        close_faces(step, block, d);
+        close_faces(step, block, d, NULL, 0);
         known += finish_faces(step, block, d);
     }
     set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
@@ -219,7 +233,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
         }
 
-        close_faces(step, block, d);
+        close_faces(step, block, d, view->liquid, runs);
 
         const int known_faces = finish_faces(step, block, d);
         known += known_faces;

@@ -75,8 +75,8 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
     face.change = sk_net_change(face.velocity, before, flip_gravity_gain(step, d));
     face.end = face.velocity;
     if (flip_has_end(step)) {
-        /* Closed walls of the domain do not reflect. */
-        const float rho = closed.on_wall ? 0.0f : (float)step->reflection;
+        /* Closed walls of the domain do not reflect, unless particles leave them freely. */
+        const float rho = closed.on_wall && face.velocity == 0.0f ? 0.0f : (float)step->reflection;
         const float more =
             rho * sk_reflected_change(face.change, flip_gravity_gain(step, d), flip_most_reflected(step));
         face.end = face.velocity + more;
