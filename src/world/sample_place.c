@@ -171,14 +171,22 @@ static double reach_of_sub_cell(const sk_sampler *sampler)
     return 0.5 * sqrt((double)sampler->grid->dimension) * sampler->grid->cell_size / sampler->per_axis * (1.0 + 1e-9);
 }
 
-/* May an obstacle cut the sub-cell with this centre (m)? */
+/* May an obstacle cut the sub-cell with this centre (m)? Walls of the domain lie along sub-cells and cut none. */
 static int is_cut_by_solid(const sk_sampler *sampler, const sk_sample_view *view, const double centre[3])
 {
-    double normal[3];
-    int obstacle;
-    return view->has_solids &&
-           fabs(sk_solids_distance_among(sampler->solids, numbers_of(&view->solids), view->solids.count, centre, normal,
-                                         &obstacle)) < reach_of_sub_cell(sampler);
+    const double near = 2.0 * sampler->grid->cell_size;
+    const int32_t *numbers = numbers_of(&view->solids);
+    double nearest = INFINITY;
+    for (int n = 0; view->has_solids && n < view->solids.count; n++) {
+        const sk_obstacle *obstacle = &sampler->solids->obstacles[numbers ? numbers[n] : n];
+        double normal[3];
+        int is_near = 1;
+        for (int d = 0; d < sampler->grid->dimension; d++)
+            is_near &= centre[d] > obstacle->low[d] - near && centre[d] < obstacle->high[d] + near;
+        if (is_near)
+            nearest = fmin(nearest, sk_obstacle_distance(obstacle->shape, obstacle->placed, centre, normal));
+    }
+    return fabs(nearest) < reach_of_sub_cell(sampler);
 }
 
 /* May a surface cut it? */
