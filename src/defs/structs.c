@@ -393,10 +393,8 @@ double sk_scene_reflection(const selkie_scene *scene)
     return sk_scene_is_full(scene) ? 1.0 : 0.8;
 }
 
-int sk_scene_settle_rounds(const selkie_scene *scene)
+int sk_scene_starts_at_rest(const selkie_scene *scene)
 {
-    if (scene->idp.settle >= 0)
-        return scene->idp.settle;
     const int additions = scene->body_count + scene->object_count + sk_scene_has_immersed_points(scene);
     const double *g = scene->gravity;
     int rests = !additions && !sk_scene_melts(scene) && (g[0] != 0.0 || g[1] != 0.0 || g[2] != 0.0);
@@ -409,6 +407,11 @@ int sk_scene_settle_rounds(const selkie_scene *scene)
             rests &= liquid->velocity_gradient[n] == 0.0;
     }
     return rests;
+}
+
+int sk_scene_settle_rounds(const selkie_scene *scene)
+{
+    return scene->idp.settle >= 0 ? scene->idp.settle : sk_scene_starts_at_rest(scene);
 }
 
 double selkie_scene_cfl(const selkie_scene *scene)

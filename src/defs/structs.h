@@ -76,9 +76,12 @@ int sk_scene_is_full(const selkie_scene *scene);
  * impacts do not bounce. */
 double sk_scene_reflection(const selkie_scene *scene);
 
-/* idp.settle, or its default if it is below 0: one correction if nothing but liquid and obstacles is there, and all
- * liquid starts at rest under gravity. The first step would make it, and lift the liquid: energy from nothing. Liquid
- * that moves keeps its places, for which its velocities were given. */
+/* Is nothing but liquid and obstacles there, and does all liquid start at rest under gravity? */
+int sk_scene_starts_at_rest(const selkie_scene *scene);
+/* idp.settle, or its default if it is below 0: one correction of a scene that starts at rest. The first step would make
+ * it, and lift the liquid: energy from nothing. Liquid that moves keeps its places, for which its velocities were
+ * given.
+ */
 int sk_scene_settle_rounds(const selkie_scene *scene);
 
 /* Checks the materials of kind elastoplastic, and what a scene of elastoplastic points may have. */

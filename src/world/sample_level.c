@@ -45,11 +45,7 @@ sk_level_rows sk_level_rows_of(const sk_sampling *sampling, sk_shape *const *sha
     const sk_grid *grid = sampling->grid;
     const selkie_liquid_def *def = &sampling->scene->liquids[l];
     sk_level_rows rows = {.rows = 0, .axis = axis_of_gravity(sampling), .unit = grid->cell_size / per_axis};
-    /* Beside an obstacle unilateral pressure gains nothing by them: a pool of 12.5 cells around a ball moves at up to
-     * 0.029 sqrt(g H) with rows, at 0.011 without. */
-    const int obstructed = sampling->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
-                           sampling->scene->obstacle_count > 0;
-    if (rows.axis < 0 || per_axis < LEAST_PER_AXIS || def->count || def->shape.kind != SELKIE_SHAPE_BOX || obstructed)
+    if (rows.axis < 0 || per_axis < LEAST_PER_AXIS || def->count || def->shape.kind != SELKIE_SHAPE_BOX)
         return rows;
     rows.along = rows.axis == 0 ? 1 : 0;
     rows.upwards = sampling->scene->gravity[rows.axis] < 0.0;

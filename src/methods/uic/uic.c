@@ -1,4 +1,5 @@
 /* Unilateral incompressibility as a method: replaces FLIP's pressure and extrapolation. */
+#include "defs/structs.h"
 #include "methods/sorting.h"
 #include "methods/uic/uic.h"
 
@@ -64,6 +65,21 @@ static int corrects(const sk_step *step)
     return step->scene->unilateral.density_correction;
 }
 
+/* Beside walls and obstacles a jittered start is too dense. The first step would lift the liquid: energy from nothing.
+ * So the correction is a part of a start at rest, as in the implicit density projection. Things that push or move by
+ * themselves are left alone. */
+static int relax_rounds(const sk_step *step, double *dt, double *still)
+{
+    const selkie_scene *scene = step->scene;
+    int pushed = scene->source_count > 0 || scene->drain_count > 0 || scene->force_count > 0 ||
+                 sk_scene_surface_tension(scene) > 0.0;
+    for (int o = 0; o < step->solids.obstacle_count; o++)
+        pushed |= step->solids.obstacles[o].moves;
+    *dt = 1e-6;
+    *still = 0.0;
+    return corrects(step) && !pushed && sk_scene_starts_at_rest(scene);
+}
+
 /* The correction measures density with the solids at the start of the step, the pressure with those at its end. Rigid
  * bodies move after the pressure. */
 static int needs_both_poses(const sk_step *step)
@@ -106,6 +122,7 @@ const sk_method sk_method_uic = {
     .create = create,
     .destroy = destroy,
     .begin = begin,
+    .relax_rounds = relax_rounds,
     .phases =
         {
             {.name = "solids",
