@@ -260,8 +260,6 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_SPH_CUBIC "the cubic kernel, which liquid boundaries take, lets particles pair up in 3D and slip"
 #define WHY_SPH_ENERGY "corrected gradients are not derivatives of the density: correcting a density error does work"
 
-#define WHY_IDP_SURFACE                                                                                                \
-    "the correction of an uneven start stirs where the level lies between faces, and little damps that"
 #define WHY_SPH_LATTICE "rounding of the gradients: the edges of the block feel a trace of pressure"
 #define WHY_SPH_SPIN "forces of pairs with corrected gradients do not point from one to the other"
 
@@ -295,8 +293,6 @@ static const exception flip_idp_exceptions[] = {
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
-    {"rest-between/3d/20ms", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.0064 of 0.01"},
-    {"rest-between/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.0074 of 0.01"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
     {"drift/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.000701 of 0.001"},
     {"steps/2d/1ms", EXCEPTION_UNSTABLE, WHY_ENERGY "; 0.0367 of 0.05"},
@@ -313,9 +309,7 @@ static const exception apic_idp_exceptions[] = {
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
-    {"rest-between/3d/20ms", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.0074 of 0.01"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
-    {"rest-between/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_SURFACE "; 0.00313 of 0.00376"},
     {"drift/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.000701 of 0.001"},
     {"spin/3d/default", EXCEPTION_UNSTABLE, WHY_SPLIT "; 0.0214 of 0.03"},
     {"energy/3d/5ms", EXCEPTION_UNSTABLE, WHY_ENERGY "; 0.000905 of 0.001"},
@@ -323,6 +317,8 @@ static const exception apic_idp_exceptions[] = {
 };
 
 static const exception eq8_exceptions[] = {
+    {"rest-ball-between/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0053 of 0.0019"},
+    {"rest-ball-between/2d/*", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0021 of 0.0019"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
     {"fall/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.0099 to 0.31 of 2e-05"},
@@ -349,6 +345,7 @@ static const exception eq8_exceptions[] = {
 };
 
 static const exception losasso_exceptions[] = {
+    {"rest-ball-between/2d/*", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0020 of 0.0019"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
     {"fall/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.00041 to 0.00045 of 2e-05"},
@@ -370,6 +367,8 @@ static const exception losasso_exceptions[] = {
 };
 
 static const exception ando_exceptions[] = {
+    {"rest-ball-between/2d/*", EXCEPTION_FAILS, WHY_SPRINGS "; 0.045 to 0.22 of 0.0019"},
+    {"rest-ball-between/3d/*", EXCEPTION_FAILS, WHY_SPRINGS "; 1.2 of 0.01"},
     {"rest-level/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
     {"rest-level/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
     {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.3 of 0.01"},
@@ -466,6 +465,7 @@ static const exception sph_iisph_exceptions[] = {
 };
 
 static const exception liquid_boundary_exceptions[] = {
+    {"rest-ball-between/3d/*", EXCEPTION_UNSTABLE, WHY_SPH_CUBIC "; 0.022 to 0.253 of 0.03"},
     {"rest-ball/3d/20ms", EXCEPTION_UNSTABLE, WHY_SPH_CUBIC "; 0.0193 of 0.03, 0.008 to 0.30 in eight places"},
     {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
     {"rest-slope/*", EXCEPTION_NO_MEANING, "an object must lie inside the domain; a half space does not"},
@@ -509,6 +509,8 @@ static const exception rest_shape_exceptions[] = {
 
 #define WHY_MANY_STEPS "steps follow the waves in the rubber: some hundred seconds together"
 static const exception immersed_exceptions[] = {
+    {"rest-ball-between/2d/default", EXCEPTION_FAILS,
+     "the rubber lies on the ball, sways and gets loose; 0.40 of 0.01"},
     {"rest-ball/2d/default", EXCEPTION_FAILS, "the rubber lies on the ball, sways and gets loose; 1.11 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNSTABLE, "cause not found; energy 0.059 of 0.05, of flip-idp 0.037"},
     {"rest-between/2d/default", EXCEPTION_UNSTABLE, "cause not found; 0.0101 to 0.0147 of 0.01"},

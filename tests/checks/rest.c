@@ -3,7 +3,15 @@
 
 #include <math.h>
 
-typedef enum rest_kind { REST_LEVEL, REST_BETWEEN, REST_BALL, REST_VOXEL, REST_SLOPE, REST_SHELF } rest_kind;
+typedef enum rest_kind {
+    REST_LEVEL,
+    REST_BETWEEN,
+    REST_BALL,
+    REST_BALL_BETWEEN,
+    REST_VOXEL,
+    REST_SLOPE,
+    REST_SHELF
+} rest_kind;
 
 /* 12 cells deep in 2D and 6 in 3D; for SPH, where a cell is two spacings, half of that. Between faces: where the level
  * lies in the half of a cell whose centre is dry. */
@@ -11,10 +19,11 @@ static double rest_scene(check_scene *t, const check_run *run, rest_kind kind)
 {
     const int flat = run->dimension == 2, half = run->method->kind == CLASS_SPH;
     const int width = flat ? (half ? 10 : 16) : (half ? 5 : 8), depth = flat ? (half ? 6 : 12) : (half ? 4 : 6);
-    const double level = depth + (kind == REST_BETWEEN ? 0.375 : 0.0);
+    const int between = kind == REST_BETWEEN || kind == REST_BALL_BETWEEN;
+    const double level = depth + (between ? 0.375 : 0.0);
     scene_tank(t, run, width, depth + 6, width);
     scene_liquid(t, shape_box(0, kind == REST_SHELF ? 3.3 : 0, 0, width, level, width));
-    if (kind == REST_BALL || kind == REST_VOXEL)
+    if (kind == REST_BALL || kind == REST_BALL_BETWEEN || kind == REST_VOXEL)
         scene_obstacle(t, shape_ball(0.51 * width, 0.45 * depth, 0.48 * width, 0.25 * depth));
     if (kind == REST_SLOPE)
         scene_obstacle(t, shape_below(0.4 * width, 0.1, 1.0, 2.0));
@@ -65,6 +74,11 @@ static void rest_ball(check_run *run)
     rest(run, REST_BALL);
 }
 
+static void rest_ball_between(check_run *run)
+{
+    rest(run, REST_BALL_BETWEEN);
+}
+
 static void rest_voxel(check_run *run)
 {
     rest(run, REST_VOXEL);
@@ -91,6 +105,12 @@ static const check checks[] = {
      {0, 0}},
     {"rest-between", "the same with a level between faces", rest_between, {FOUR, TWO}, {TWO, 0}, {STEP_DEFAULT, 0}},
     {"rest-ball", "the same with a ball under water", rest_ball, {THREE, TWO}, {TWO, 0}, {STEP_DEFAULT, 0}},
+    {"rest-ball-between",
+     "a ball under water and a level between faces",
+     rest_ball_between,
+     {THREE, TWO},
+     {STEP_DEFAULT, 0},
+     {0, 0}},
     {"rest-voxel", "the same with the voxel surface condition", rest_voxel, {THREE, TWO}, {TWO, 0}, {0, 0}},
     {"rest-slope", "the same over a floor that slopes by 27 degrees", rest_slope, {THREE, TWO}, {TWO, 0}, {0, 0}},
     {"rest-shelf",

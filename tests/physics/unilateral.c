@@ -399,8 +399,8 @@ static void rest(void **state)
 }
 
 /* A jittered pool comes to rest, wherever its level lies in a cell and with a ball in it, at default steps and at 20
- * ms. Waves of 1 % of the natural speed are below what a viewer sees; energy may grow by what evening out a jittered
- * start costs, a lift of the whole pool by 0.024 cells. */
+ * ms. Waves of 1 % of the natural speed are below what a viewer sees. Evening out the start is a part of the start:
+ * left to the first step, it lifts the pool by 0.002 cells, and by 0.012 around the ball. */
 static void jittered_pool(void **state)
 {
     (void)state;
@@ -432,27 +432,30 @@ static void jittered_pool(void **state)
             speed = selkie_world_time(world) > 6.0 ? fmax(speed, s->max_speed) : 0.0;
         }
         at_most(what, "largest speed, over sqrt(g H)", speed / sqrt(GRAVITY * depth), 0.01);
-        at_most(what, "growth of energy, cells of lift", growth / unit, 0.024);
+        at_most(what, "growth of energy, cells of lift", growth / unit, 0.001);
         selkie_world_destroy(world);
     }
 }
 
 /* Where the level lies near the fill that makes a cell full, without and around a ball. Pressure jumped there, and the
  * density correction lifted what that moved: 0.156 to 0.184 in three starts, 0.15 and 0.17 around the ball, at rest at
- * 0.0003 and 0.008 now. The bound is what a viewer does not see. */
+ * 0.0003 and 0.008 now. Single particles slid about thin layers around the ball (12.15 cells, APIC: 0.009 to 0.069 in
+ * eight starts) while the start had no even rows there. The bound is what a viewer does not see. */
 static void level_at_the_full_cells(void **state)
 {
     (void)state;
-    const double h = 1.0 / 32, level = 12.25 * h;
-    for (int n = 0; n < 3; n++) {
-        const char *names[] = {"pool of 12.25 cells", "the same around a ball", "the same around a ball, APIC"};
+    const double h = 1.0 / 32;
+    for (int n = 0; n < 4; n++) {
+        const double level = (n < 3 ? 12.25 : 12.15) * h;
+        const char *names[] = {"pool of 12.25 cells", "the same around a ball", "the same around a ball, APIC",
+                               "12.15 cells around a ball, APIC"};
         test_scene t;
         tank(&t, 2, 16 * h, 18 * h, 1, h);
         t.scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
         t.scene.time.fps = 30.0; /* the steps of a scene that says nothing */
         t.scene.time.cfl = n ? 6.0 : 1.0;
-        t.scene.seed = n ? 0 : 1;
-        if (n == 2)
+        t.scene.seed = n % 3 ? 0 : 1;
+        if (n >= 2)
             selkie_scene_set_method(&t.scene, SELKIE_METHOD_APIC);
         if (n)
             add_obstacle(&t, sphere_shape(8.16 * h, 5.4 * h, 0.5, 3 * h));
