@@ -118,4 +118,34 @@ static inline __attribute__((unused)) void sk_tile_load_rows_mapped(const sk_gri
     SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED, SK_TILE_N(1), SK_ROW_AS_IT_IS)
 }
 
+/* Loads the faces across axis d of the cells in some rows, the lower ones and the upper ones, and nothing else: most of
+ * the time of a whole tile goes into single values of the blocks around. `slot_of_block` NULL: a slot a block. */
+static inline __attribute__((unused)) void sk_tile_load_faces(const sk_grid *grid, const int32_t *slot_of_block,
+                                                              const float *field, int block, const sk_tile_rows *rows,
+                                                              int d, float *tile)
+{
+    const int next = grid->faces[block][2 * d + 1], width = SK_TILE_N(1);
+    const float *own = field + (size_t)(slot_of_block ? slot_of_block[block] : block) * SK_BLOCK_CELLS,
+                *upper = field + (size_t)(slot_of_block ? slot_of_block[next] : next) * SK_BLOCK_CELLS;
+    const uint32_t inner = ((1u << SK_BLOCK_N) - 1u) << 1;
+    float *corner = tile + SK_TILE_ORIGIN(1);
+    for (int k = 0; k < SK_BLOCK_NZ; k++) {
+        const uint32_t needed = rows->needed[SELKIE_DIM == 3 ? k + 1 : 0];
+        for (uint32_t left = needed & inner; left; left &= left - 1) {
+            const int j = __builtin_ctz(left) - 1, row = SK_BLOCK_N * (j + SK_BLOCK_N * k);
+            float *to = corner + width * (j + width * k);
+            memcpy(to, own + row, SK_BLOCK_N * sizeof *to);
+            if (d == 0)
+                to[SK_BLOCK_N] = upper[row];
+        }
+        if (d == 1 && needed >> (SK_BLOCK_N + 1))
+            memcpy(corner + width * (SK_BLOCK_N + width * k), upper + SK_BLOCK_N * SK_BLOCK_N * k,
+                   SK_BLOCK_N * sizeof *tile);
+    }
+    for (uint32_t left = d == 2 ? rows->needed[SK_TILE_NZ(1) - 1] & inner : 0; left; left &= left - 1) {
+        const int j = __builtin_ctz(left) - 1;
+        memcpy(corner + width * (j + width * SK_BLOCK_N), upper + SK_BLOCK_N * j, SK_BLOCK_N * sizeof *tile);
+    }
+}
+
 #endif

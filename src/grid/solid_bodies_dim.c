@@ -7,6 +7,7 @@
  */
 #include "grid/solid_bodies.h"
 
+#include "geom/parts_kernels.h"
 #include "grid/solid_samples.h"
 
 /* Cells beyond the bounds of a body in which the distance is exact; farther it is that to the bounds, which is less. */
@@ -17,7 +18,7 @@ typedef struct body_work {
     double corner[3];
     size_t slot;
     block_range cells;                            /* of all bodies together */
-    float distance[NODES_Z * SLICE];              /* cells  of the walls, then of one body */
+    float distance[NODES_Z * SLICE + 8];          /* cells  of one body; the last row may run over */
     solid_halves solid;                           /* solid part of the half cells so far */
     solid_halves alone;                           /* of one body */
     float outside[SELKIE_DIM][SK_BLOCK_CELLS];    /* part of the face's kernel outside of walls */
@@ -96,125 +97,191 @@ static block_range range_of_piece(const sk_body_piece *piece)
     return range;
 }
 
+/* The first cells of the rows along x of a range. */
+#define EACH_ROW_OF(cells, row)                                                                                        \
+    for (int k_of_##row = (cells)->low[2]; k_of_##row < (cells)->high[2]; k_of_##row++)                                \
+        for (int row = SK_BLOCK_N * ((cells)->low[1] + SK_BLOCK_N * k_of_##row),                                       \
+                 end_of_##row = SK_BLOCK_N * ((cells)->high[1] + SK_BLOCK_N * k_of_##row);                             \
+             row < end_of_##row; row += SK_BLOCK_N)
+
 /* --- distances --- */
 
-/* Distances (cells) to a body at points along x, `step` cells apart. */
-static void sample_row(const sk_obstacle *body, double h, const double first[3], double step, int count,
-                       float distance[])
+/* A ball in cells from the corner of a block: most bodies are balls, and their distances are vectors. */
+typedef struct ball_place {
+    int is_ball;
+    float centre[3], radius;
+} ball_place;
+
+static ball_place place_of_ball(const sk_obstacle *body, const double corner[3], double h)
 {
-    double points[3 * NODES] = {0.0}, found[NODES];
-    for (int i = 0; i < count; i++) {
-        points[3 * i] = first[0] + step * i * h;
-        points[3 * i + 1] = first[1];
-        points[3 * i + 2] = first[2];
+    sk_shape_part part;
+    ball_place ball = {.is_ball = sk_shape_parts(body->shape, &part, 1) == 1 && part.kind == SK_PART_SPHERE};
+    double centre[3];
+    if (!ball.is_ball)
+        return ball;
+    memcpy(centre, part.center, sizeof centre);
+    if (body->placed)
+        sk_pose_to_world(body->placed, part.center, centre);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        ball.centre[d] = (float)((centre[d] - corner[d]) / h);
+    ball.radius = (float)(part.radius / h);
+    return ball;
+}
+
+/* As the other samples: rounding must not open a face. */
+static inline f8 snapped(f8 distance)
+{
+    return f8_select(f8_abs(distance) < 1e-4f, f8_splat(0.0f), distance);
+}
+
+/* Distances (cells) to a body at points along x, `step` cells apart. The first one lies `first` cells from the corner
+ * of the block. Writes whole vectors. */
+static void sample_row(const sk_obstacle *body, const body_work *work, const ball_place *ball, double h,
+                       const float first[3], float step, int count, float *distance)
+{
+    static const f8 eight = {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f};
+    if (ball->is_ball) {
+        const float y = first[1] - ball->centre[1], z = SELKIE_DIM == 3 ? first[2] - ball->centre[2] : 0.0f,
+                    across2 = y * y + z * z;
+        for (int i = 0; i < count; i += 8) {
+            const f8 x = (first[0] - ball->centre[0] + step * (float)i) + step * eight;
+            f8_store(distance + i, snapped(f8_sqrt(x * x + across2) - ball->radius));
+        }
+        return;
     }
+    double points[3 * (NODES + 7)] = {0.0}, found[NODES + 7];
+    for (int i = 0; i < count; i++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            points[3 * i + d] = work->corner[d] + ((double)first[d] + (d == 0 ? (double)step * i : 0.0)) * h;
     sk_shape_distances(body->shape, body->placed, (size_t)count, points, found);
     for (int i = 0; i < count; i++) {
         const float value = (float)(found[i] / h);
-        distance[i] = fabsf(value) < 1e-4f ? 0.0f : value; /* as the other samples: rounding must not open a face */
+        distance[i] = fabsf(value) < 1e-4f ? 0.0f : value;
     }
 }
 
 /* Samples the corners of a range of half cells. */
-static void sample_halves(const sk_obstacle *body, double h, const block_range *halves, body_work *work)
+static void sample_halves(const sk_obstacle *body, double h, const ball_place *ball, const block_range *halves,
+                          body_work *work)
 {
     for (int k = halves->low[2]; k <= (SELKIE_DIM == 3 ? halves->high[2] : 0); k++)
         for (int j = halves->low[1]; j <= halves->high[1]; j++) {
-            const double first[3] = {work->corner[0] + (0.5 * halves->low[0] - 1.0) * h,
-                                     work->corner[1] + (0.5 * j - 1.0) * h,
-                                     SELKIE_DIM == 3 ? work->corner[2] + (0.5 * k - 1.0) * h : 0.0};
-            sample_row(body, h, first, 0.5, halves->high[0] - halves->low[0] + 1,
+            const float first[3] = {0.5f * (float)halves->low[0] - 1.0f, 0.5f * (float)j - 1.0f,
+                                    0.5f * (float)k - 1.0f};
+            sample_row(body, work, ball, h, first, 0.5f, halves->high[0] - halves->low[0] + 1,
                        work->distance + halves->low[0] + NODES * (j + NODES * k));
         }
 }
 
-/* Cells of a row that are nearer to the body than to what was nearest so far. */
-static void come_nearer(sk_solids *solids, const sk_obstacle *body, size_t row, const float distance[SK_BLOCK_N])
+/* What the surface of a body is like. */
+typedef struct body_surface {
+    float grip;
+    uint8_t no_slip;
+} body_surface;
+
+static body_surface surface_of(const sk_solids *solids, const sk_obstacle *body)
 {
     const int rough = body->surface == SELKIE_WALL_NO_SLIP;
     const double half = 0.5 * solids->cell_size;
-    const float grip = rough ? (float)(half / (half + body->slip_length)) : 0.0f;
-    const uint8_t no_slip = (uint8_t)(rough && !(body->slip_length > 0.0));
-    int nearer[SK_BLOCK_N], any = 0;
-    for (int i = 0; i < SK_BLOCK_N; i++) {
-        float *to = &solids->distance[row + (size_t)i];
-        nearer[i] = distance[i] < *to;
-        any |= nearer[i];
-        *to = nearer[i] ? distance[i] : *to;
-    }
-    for (int i = 0; any && i < SK_BLOCK_N; i++)
-        solids->no_slip[row + (size_t)i] = nearer[i] ? no_slip : solids->no_slip[row + (size_t)i];
-    for (int i = 0; any && solids->has_grip && i < SK_BLOCK_N; i++)
-        solids->grip[row + (size_t)i] = nearer[i] ? grip : solids->grip[row + (size_t)i];
-    for (int i = 0; any && solids->has_friction && i < SK_BLOCK_N; i++)
-        solids->friction[row + (size_t)i] = nearer[i] ? 0.0f : solids->friction[row + (size_t)i];
+    return (body_surface){rough ? (float)(half / (half + body->slip_length)) : 0.0f,
+                          (uint8_t)(rough && !(body->slip_length > 0.0))};
 }
 
-/* Distance of x to an interval; written out, since compilers call fmax as a function. */
-static double beyond(double low, double high, double x)
+/* Eight cells that are nearer to the body than to what was nearest so far. */
+static void come_nearer(sk_solids *solids, const body_surface *surface, size_t first, f8 distance)
 {
-    const double below = low - x, above = x - high, out = below > above ? below : above;
-    return out > 0.0 ? out : 0.0;
+    const f8 before = f8_load(solids->distance + first);
+    const i8 nearer = distance < before;
+    unsigned left = i8_bits(nearer);
+    if (!left)
+        return;
+    f8_store(solids->distance + first, f8_select(nearer, distance, before));
+    for (; left; left &= left - 1) {
+        const size_t cell = first + (size_t)__builtin_ctz(left);
+        solids->no_slip[cell] = surface->no_slip;
+        if (solids->has_grip)
+            solids->grip[cell] = surface->grip;
+        if (solids->has_friction)
+            solids->friction[cell] = 0.0f;
+    }
 }
 
 /* How far the centres of cells lie beyond the bounds of a body along each axis, squared. */
 typedef struct beyond_bounds {
-    double along2[SELKIE_DIM][SK_BLOCK_N]; /* m2 */
+    float along2[SELKIE_DIM][SK_BLOCK_N]; /* cells2 */
 } beyond_bounds;
 
 static void find_beyond(const sk_solids *solids, const sk_obstacle *body, const body_work *work, beyond_bounds *to)
 {
     const double h = solids->cell_size;
-    for (int d = 0; d < SELKIE_DIM; d++)
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float low = (float)((body->low[d] - work->corner[d]) / h),
+                    high = (float)((body->high[d] - work->corner[d]) / h);
         for (int i = 0; i < SK_BLOCK_N; i++) {
-            const double out = beyond(body->low[d], body->high[d], work->corner[d] + (i + 0.5) * h);
-            to->along2[d][i] = out * out;
+            const float x = (float)i + 0.5f, below = low - x, above = x - high, out = below > above ? below : above;
+            to->along2[d][i] = out > 0.0f ? out * out : 0.0f;
         }
+    }
 }
 
 /* Distances of the centres of a row of cells, and the surface nearest to each. Far cells take the distance to the
  * bounds. */
 static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const body_work *work,
-                               const beyond_bounds *bounds, int j, int k)
+                               const ball_place *ball, const body_surface *surface, const beyond_bounds *bounds, int j,
+                               int k)
 {
-    const double h = solids->cell_size, far2 = EXACT_CELLS * h * (EXACT_CELLS * h), scale = 1.0 / (h * h),
-                 *along2 = bounds->along2[0],
-                 across2 = bounds->along2[1][j] + (SELKIE_DIM == 3 ? bounds->along2[SELKIE_DIM - 1][k] : 0.0);
+    const float far2 = (float)(EXACT_CELLS * EXACT_CELLS),
+                across2 = bounds->along2[1][j] + (SELKIE_DIM == 3 ? bounds->along2[SELKIE_DIM - 1][k] : 0.0f);
     const size_t row = work->slot * SK_BLOCK_CELLS + (size_t)(SK_BLOCK_N * (j + SK_BLOCK_N * k));
-    float distance[SK_BLOCK_N];
-    for (int i = 0; i < SK_BLOCK_N; i++)
-        distance[i] = sqrtf((float)(scale * (across2 + along2[i])));
-
-    /* The bounds are a box, so that the others follow each other. */
-    int exact[2] = {SK_BLOCK_N, 0};
-    for (int i = 0; across2 <= far2 && i < SK_BLOCK_N; i++)
-        if (!(across2 + along2[i] > far2)) {
-            exact[0] = i < exact[0] ? i : exact[0];
-            exact[1] = i + 1;
+    for (int c = 0; c < SK_BLOCK_N; c += 8) {
+        const f8 apart2 = across2 + f8_load(bounds->along2[0] + c);
+        const i8 exact = apart2 <= far2;
+        f8 distance = f8_sqrt(apart2);
+        if (i8_any(exact)) {
+            const float first[3] = {(float)c + 0.5f, (float)j + 0.5f, (float)k + 0.5f};
+            float sampled[8];
+            sample_row(body, work, ball, solids->cell_size, first, 1.0f, 8, sampled);
+            distance = f8_select(exact, f8_load(sampled), distance);
         }
-    if (exact[0] < exact[1]) {
-        const double first[3] = {work->corner[0] + (exact[0] + 0.5) * h, work->corner[1] + (j + 0.5) * h,
-                                 SELKIE_DIM == 3 ? work->corner[2] + (k + 0.5) * h : 0.0};
-        sample_row(body, h, first, 1.0, exact[1] - exact[0], distance + exact[0]);
+        come_nearer(solids, surface, row + (size_t)c, distance);
     }
-    come_nearer(solids, body, row, distance);
 }
 
 /* --- shares --- */
 
-/* Takes the share of a body from a face, and adds its flux. */
-static void take_share(sk_solids *solids, const sk_obstacle *body, body_work *work, int c, int d, float *share)
+/* Takes the shares of a body from a row of faces across axis d, and adds their flux. Cells beyond the piece stay as
+ * they are. */
+static void take_shares(const sk_solids *solids, const sk_obstacle *body, body_work *work, const block_range *cells,
+                        int row, int d, float *share)
 {
-    float phi = *share / fmaxf(work->outside[d][c], 1e-3f), *room = &work->room[d][c];
-    phi = *room - phi < 1e-3f ? *room : phi < 1e-5f ? 0.0f : phi; /* no slivers */
-    *room -= phi;
-    *share = phi * solids->fraction[d][work->slot * SK_BLOCK_CELLS + (size_t)c];
-    if (!(*share > 0.0f))
-        return;
-    double x[3], velocity[3];
-    centre_of_face(work->corner, solids->cell_size, c, d, x);
-    sk_pose_velocity(&body->pose, x, velocity);
-    work->solid_flux[d][c] += *share * (float)velocity[d];
+    static const i8 eight = {0, 1, 2, 3, 4, 5, 6, 7};
+    const float *fraction = solids->fraction[d] + work->slot * SK_BLOCK_CELLS;
+    const int e = (d + 1) % 3, f = (d + 2) % 3;
+    const double *turning = body->pose.angular_velocity;
+    double x[3];
+    centre_of_face(work->corner, solids->cell_size, row, d, x);
+    for (int i = 0; i < 3; i++)
+        x[i] -= body->pose.center[i] + body->pose.translation[i];
+
+    /* The velocity of the body is linear along the row. */
+    const float start = (float)(body->pose.velocity[d] + turning[e] * x[f] - turning[f] * x[e]),
+                slope = (float)(((f == 0 ? turning[e] : 0.0) - (e == 0 ? turning[f] : 0.0)) * solids->cell_size);
+    for (int i = cells->low[0] & ~7; i < cells->high[0]; i += 8) {
+        const int c = row + i;
+        const i8 along = eight + i, own = (along >= cells->low[0]) & (along < cells->high[0]);
+        const f8 raw = f8_load(share + c), room = f8_load(work->room[d] + c), zero = f8_splat(0.0f);
+        if (!i8_any(own & (raw > 0.0f))) {
+            f8_store(share + c, f8_select(own, zero, raw));
+            continue;
+        }
+        f8 phi = raw / f8_max(f8_load(work->outside[d] + c), f8_splat(1e-3f));
+        phi = f8_select(room - phi < 1e-3f, room, f8_select(phi < 1e-5f, zero, phi)); /* no slivers */
+        phi = f8_select(own, phi, zero);
+        const f8 taken = phi * f8_load(fraction + c), velocity = start + slope * f8_from_i8(along);
+        f8_store(work->room[d] + c, room - phi);
+        f8_store(share + c, f8_select(own, taken, raw));
+        f8_store(work->solid_flux[d] + c, f8_load(work->solid_flux[d] + c) + taken * velocity);
+    }
 }
 
 /* Solid part of the half cells: of one body, as far as others leave room for it. */
@@ -239,24 +306,23 @@ static void add_piece(sk_solids *solids, uint32_t number, body_work *work)
     const sk_body_piece *piece = &solids->pieces[number];
     const sk_obstacle *body = &solids->obstacles[solids->obstacle_count - solids->body_count + piece->body];
     const block_range cells = range_of_piece(piece), halves = halves_of(body, work->corner, solids->cell_size);
+    const ball_place ball = place_of_ball(body, work->corner, solids->cell_size);
+    const body_surface surface = surface_of(solids, body);
     beyond_bounds bounds;
     find_beyond(solids, body, work, &bounds);
     for (int k = 0; k < SK_BLOCK_NZ; k++)
         for (int j = 0; j < SK_BLOCK_N; j++)
-            find_row_distances(solids, body, work, &bounds, j, k);
+            find_row_distances(solids, body, work, &ball, &surface, &bounds, j, k);
     if (is_empty(&cells))
         return;
-    sample_halves(body, solids->cell_size, &halves, work);
+    sample_halves(body, solids->cell_size, &ball, &halves, work);
     measure_body(&halves, &cells, work);
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *share = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS;
         blur(&work->alone, d, &cells, share);
         for (int k = cells.low[2]; k < cells.high[2]; k++)
             for (int j = cells.low[1]; j < cells.high[1]; j++)
-                for (int i = cells.low[0]; i < cells.high[0]; i++) {
-                    const int c = i + SK_BLOCK_N * (j + SK_BLOCK_N * k);
-                    take_share(solids, body, work, c, d, share + c);
-                }
+                take_shares(solids, body, work, &cells, SK_BLOCK_N * (j + SK_BLOCK_N * k), d, share);
     }
 }
 
@@ -286,14 +352,18 @@ static int begin_block(const sk_solids *solids, const sk_grid *grid, int block, 
         reach.high[0] = HALVES;
         measure_halves(walls.distance, &reach, &work->solid);
     } else {
-        memset(&work->solid, 0, sizeof work->solid);
+        const block_range reach = reach_of(&work->cells);
+        for (int k = reach.low[2]; k < reach.high[2]; k++)
+            for (int j = reach.low[1]; j < reach.high[1]; j++)
+                memset(work->solid.part[k][j], 0, sizeof work->solid.part[k][j]);
     }
     for (int d = 0; d < SELKIE_DIM; d++) {
-        memset(work->outside[d], 0, sizeof work->outside[d]);
         if (has_walls)
             blur(&work->solid, d, &work->cells, work->outside[d]);
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            work->outside[d][c] = 1.0f - work->outside[d][c];
+        EACH_ROW_OF(&work->cells, row)
+        for (int c = row; c < row + SK_BLOCK_N; c++) {
+            const int is_own = (c & SK_BLOCK_MASK) >= work->cells.low[0] && (c & SK_BLOCK_MASK) < work->cells.high[0];
+            work->outside[d][c] = has_walls && is_own ? 1.0f - work->outside[d][c] : 1.0f;
             work->room[d][c] = 1.0f;
             work->solid_flux[d][c] = 0.0f;
         }
@@ -321,11 +391,13 @@ void SK_DIM(sk_solids_add_bodies)(sk_solids *solids, const sk_grid *grid, int bl
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (solids->blur_faces)
             blur(&work.solid, d, &work.cells, solids->blurred_face[d] + base);
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            float *fraction = &solids->fraction[d][base + (size_t)c];
-            *fraction *= work.room[d][c];
-            solids->velocity[d][base + (size_t)c] =
-                *fraction < 1.0f ? work.solid_flux[d][c] / (1.0f - *fraction) : 0.0f;
+        EACH_ROW_OF(&work.cells, row)
+        for (int c = row; c < row + SK_BLOCK_N; c += 8) {
+            float *fraction = solids->fraction[d] + base + c;
+            const f8 open = f8_load(fraction) * f8_load(work.room[d] + c);
+            f8_store(fraction, open);
+            f8_store(solids->velocity[d] + base + c,
+                     f8_select(open < 1.0f, f8_load(work.solid_flux[d] + c) / (1.0f - open), f8_splat(0.0f)));
         }
     }
 }

@@ -175,26 +175,36 @@ static void fill_cut_halves(cut_halves *cut)
     cut->count = 0;
 }
 
-/* Notes a half cell that a surface cuts. Its lower corner is q. */
-static inline void add_cut_half(cut_halves *cut, const float *q, float *solid)
+/* Notes half cells that a surface cuts, a bit for each of eight. The lower corner of the first one is q. */
+static inline void add_cut_halves(cut_halves *cut, unsigned some, const float *q, float *solid)
 {
-    float mean = 0.0f, slope[3] = {0.0f, 0.0f, 0.0f};
     if (SELKIE_DIM == 2) {
-        *solid = 1.0f - sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
+        for (; some; some &= some - 1) {
+            const float *own = q + __builtin_ctz(some);
+            solid[__builtin_ctz(some)] = 1.0f - sk_open_square(own[0], own[1], own[NODES + 1], own[NODES]);
+        }
         return;
     }
-    for (int corner = 0; corner < 8; corner++) {
-        const float value = q[(corner & 1) + (corner >> 1 & 1) * NODES + (corner >> 2) * SLICE];
-        mean += 0.125f * value;
+    float mean[8], slope[3][8];
+    f8 sum = f8_splat(0.0f), along[3] = {sum, sum, sum};
+    for (int corner = 0; some && corner < 8; corner++) {
+        const f8 value = f8_load(q + (corner & 1) + (corner >> 1 & 1) * NODES + (corner >> 2) * SLICE);
+        sum += 0.125f * value;
         for (int axis = 0; axis < 3; axis++)
-            slope[axis] += corner >> axis & 1 ? 0.25f * value : -0.25f * value;
+            along[axis] += (corner >> axis & 1 ? 0.25f : -0.25f) * value;
     }
-    cut->mean[cut->count] = mean;
+    f8_store(mean, sum);
     for (int axis = 0; axis < 3; axis++)
-        cut->slope[axis][cut->count] = slope[axis];
-    cut->solid[cut->count++] = solid;
-    if (cut->count == MOST_CUT)
-        fill_cut_halves(cut);
+        f8_store(slope[axis], along[axis]);
+    for (; some; some &= some - 1) {
+        const int lane = __builtin_ctz(some);
+        cut->mean[cut->count] = mean[lane];
+        for (int axis = 0; axis < 3; axis++)
+            cut->slope[axis][cut->count] = slope[axis][lane];
+        cut->solid[cut->count++] = solid + lane;
+        if (cut->count == MOST_CUT)
+            fill_cut_halves(cut);
+    }
 }
 
 /* Solid part of each half cell. */
@@ -210,46 +220,31 @@ typedef struct block_range {
 static const block_range every_half = {{0, 0, 0}, {HALVES, HALVES, HALVES_Z}};
 static const block_range every_cell = {{0, 0, 0}, {SK_BLOCK_N, SK_BLOCK_N, SK_BLOCK_NZ}};
 
-/* Least and largest distance at the corners of a row of half cells from `first` up to `last`. */
-static void find_extremes(const float *q, int first, int last, float least[HALVES], float most[HALVES])
-{
-    float low[NODES], high[NODES];
-    for (int i = first; i <= last; i++) {
-        low[i] = q[i] < q[i + NODES] ? q[i] : q[i + NODES];
-        high[i] = q[i] > q[i + NODES] ? q[i] : q[i + NODES];
-    }
-    for (int i = first; SELKIE_DIM == 3 && i <= last; i++) {
-        const float a = q[i + SLICE], b = q[i + NODES + SLICE], less = a < b ? a : b, more = a > b ? a : b;
-        low[i] = less < low[i] ? less : low[i];
-        high[i] = more > high[i] ? more : high[i];
-    }
-    for (int i = first; i < last; i++) {
-        least[i] = low[i] < low[i + 1] ? low[i] : low[i + 1];
-        most[i] = high[i] > high[i + 1] ? high[i] : high[i + 1];
-    }
-}
-
 /* Between two walls the distance has an edge. A mean over the corners would count the corner region as half solid. A
  * half cell whose corners are all open is therefore open. */
 static void measure_halves(const float *distance, const block_range *range, solid_halves *solid)
 {
-    const int first = range->low[0], last = range->high[0];
+    const i8 eight = {0, 1, 2, 3, 4, 5, 6, 7};
     cut_halves halves;
     halves.count = 0;
     for (int k = range->low[2]; k < range->high[2]; k++)
-        for (int j = range->low[1]; j < range->high[1]; j++) {
-            const float *q = distance + NODES * (j + NODES * k);
-            float least[HALVES], most[HALVES], *part = solid->part[k][j];
-            int cut = 0;
-            find_extremes(q, first, last, least, most);
-            for (int i = first; i < last; i++) {
-                part[i] = least[i] >= 0.0f && most[i] > 0.0f ? 0.0f : 1.0f;
-                cut |= least[i] < 0.0f && most[i] > 0.0f;
+        for (int j = range->low[1]; j < range->high[1]; j++)
+            for (int at = range->low[0]; at < range->high[0]; at += 8) {
+                /* Eight from `at` on, or the last ones of the row. */
+                const int i = at < HALVES - 8 ? at : HALVES - 8;
+                const i8 lanes = eight + i, own = (lanes >= at) & (lanes < range->high[0]);
+                const float *q = distance + i + NODES * (j + NODES * k);
+                float *part = solid->part[k][j] + i;
+                f8 least = f8_load(q), most = least;
+                for (int corner = 1; corner < (SELKIE_DIM == 3 ? 8 : 4); corner++) {
+                    const f8 value = f8_load(q + (corner & 1) + (corner >> 1 & 1) * NODES + (corner >> 2) * SLICE);
+                    least = f8_min(least, value);
+                    most = f8_max(most, value);
+                }
+                const f8 whole = f8_select((least >= 0.0f) & (most > 0.0f), f8_splat(0.0f), f8_splat(1.0f));
+                f8_store(part, f8_select(own, whole, f8_load(part)));
+                add_cut_halves(&halves, i8_bits(own & (least < 0.0f) & (most > 0.0f)), q, part);
             }
-            for (int i = first; cut && i < last; i++)
-                if (least[i] < 0.0f && most[i] > 0.0f)
-                    add_cut_half(&halves, q + i, &part[i]);
-        }
     fill_cut_halves(&halves);
 }
 

@@ -66,25 +66,42 @@ static inline const float *fractions_beside_walls(const sk_step *step, int block
     return found ? tile : all_open;
 }
 
-/* Open fractions of the faces in some rows around a block; `tiles` is storage for them. Returns whether a moving solid
- * is near. */
+/* Open fractions of the faces of the cells in some rows of a block, the lower and the upper ones; `tiles` is storage
+ * for them. Returns whether a moving solid is near. */
 static inline int load_fractions(const sk_step *step, int block, const sk_tile_rows *rows,
                                  float tiles[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fraction[SELKIE_DIM])
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    int plain = 1, moving = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int slot = solids->block_slot[grid->neighbours[block][n]];
+    int plain = solids->plain[solids->block_slot[block]];
+    int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int slot = solids->block_slot[grid->faces[block][2 * d + 1]];
         plain &= solids->plain[slot];
         moving |= (size_t)slot >= solids->static_count;
     }
     for (int d = 0; d < SELKIE_DIM; d++) {
         fraction[d] = plain ? fractions_beside_walls(step, block, d, tiles[d]) : tiles[d];
         if (!plain)
-            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, rows, tiles[d]);
+            sk_tile_load_faces(grid, solids->block_slot, solids->fraction[d], block, rows, d, tiles[d]);
     }
     return moving;
+}
+
+/* The same of all faces in the rows and around them. */
+static inline void load_fractions_around(const sk_step *step, int block, const sk_tile_rows *rows,
+                                         float tiles[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fraction[SELKIE_DIM])
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    int plain = 1;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        plain &= solids->plain[solids->block_slot[grid->neighbours[block][n]]];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        fraction[d] = plain ? fractions_beside_walls(step, block, d, tiles[d]) : tiles[d];
+        if (!plain)
+            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, rows, tiles[d]);
+    }
 }
 
 /* Loads everything that the runs of a mask need. */

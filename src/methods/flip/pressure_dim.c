@@ -19,21 +19,28 @@
 #include "methods/liquid_kernels.h"
 #include "methods/liquid_system.h"
 
-/* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
-static void face_fluxes(const sk_step *step, int block, const liquid_view *view, const sk_tile_rows *rows, int d,
-                        float *flux)
+/* Velocities across the faces of a block along one axis, m/s. */
+typedef struct face_velocities {
+    float liquid[SK_TILE_VALUES(1)];
+    float solid[SK_TILE_VALUES(1)]; /* of the closed parts, where solids move */
+} face_velocities;
+
+static void load_face_velocities(const sk_step *step, int block, const liquid_view *view, const sk_tile_rows *rows,
+                                 int d, face_velocities *faces)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    sk_tile_load_rows(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, rows, flux);
-    for (int n = 0; n < SK_TILE_VALUES(1); n++)
-        flux[n] = view->fraction[d][n] * (flux[n] == flux[n] ? flux[n] : 0.0f); /* unknown velocity counts as rest */
-    if (view->has_moving) {
-        float solid[SK_TILE_VALUES(1)];
-        sk_tile_load_rows_mapped(grid, solids->block_slot, solids->velocity[d], block, rows, solid);
-        for (int n = 0; n < SK_TILE_VALUES(1); n++)
-            flux[n] += (1.0f - view->fraction[d][n]) * solid[n];
-    }
+    sk_tile_load_faces(grid, NULL, grid->fields[SK_FIELD_VELOCITY_X + d], block, rows, d, faces->liquid);
+    if (view->has_moving)
+        sk_tile_load_faces(grid, solids->block_slot, solids->velocity[d], block, rows, d, faces->solid);
+}
+
+/* Fluxes through eight faces across axis d, m/s. */
+static inline f8 face_fluxes(const liquid_view *view, const face_velocities *faces, int d, int node)
+{
+    const f8 open = f8_load(view->fraction[d] + node), u = f8_load(faces->liquid + node),
+             flux = open * f8_select(u == u, u, f8_splat(0.0f)); /* unknown velocity counts as rest */
+    return view->has_moving ? flux + (1.0f - open) * f8_load(faces->solid + node) : flux;
 }
 
 static void build_block(const sk_step *step, int block, density_errors *errors)
@@ -49,7 +56,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
 
     /* The matrix, unless the solver has it. */
     liquid_view view;
-    float flux[SK_TILE_VALUES(1)];
+    face_velocities faces;
     const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
@@ -68,12 +75,12 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     /* The right side: minus the divergence. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
-        face_fluxes(step, block, &view, &rows, d, flux);
+        load_face_velocities(step, block, &view, &rows, d, &faces);
         SK_EACH_RUN(c, runs)
         {
             int n = node_of(c);
             const f8 before = d ? f8_load(right + c) : f8_splat(0.0f);
-            f8_store(right + c, before + f8_load(flux + n) - f8_load(flux + n + up));
+            f8_store(right + c, before + face_fluxes(&view, &faces, d, n) - face_fluxes(&view, &faces, d, n + up));
         }
     }
 

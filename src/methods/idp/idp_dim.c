@@ -225,7 +225,8 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     liquid_view view;
     float potential[SK_TILE_VALUES(1)], push[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
-    load_liquid_view(step, block, runs, &view);
+    load_liquid_cells(step, block, &rows, &view);
+    load_fractions_around(step, block, &rows, view.beside_solids, view.fraction);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
 
     /* The largest displacement is 1 cell, and 0.5 cells beside obstacles. There the flux through a partly open face
