@@ -553,21 +553,22 @@ static void change_piece(sk_solids *solids, const sk_grid *grid, const sk_body_p
                 const float *shares = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS + row,
                             *fraction = solids->fraction[d] + base + row;
                 float *velocity = solids->velocity[d] + base + row;
-                double x[3];
-                centre_of_face(corner, solids->cell_size, row, d, x);
-
-                /* The change is linear along the row. Cells beyond the piece have no shares. */
-                const double start = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
-                                     by->angular_velocity[f] * (x[e] - by->centre[e]),
-                             slope =
-                                 ((f == 0 ? by->angular_velocity[e] : 0.0) - (e == 0 ? by->angular_velocity[f] : 0.0)) *
-                                 solids->cell_size;
                 for (int i = first; i < last; i += 8) {
                     const i8 cells = eight + i;
                     const f8 share = f8_load(shares + i), own = f8_load(velocity + i);
+                    /* Cells beyond the piece have no shares. */
                     const i8 moved = (cells >= piece->low[0]) & (cells < last) & (share > 0.0f);
                     if (!i8_any(moved))
                         continue;
+
+                    /* The change is linear along the row. */
+                    double x[3];
+                    centre_of_face(corner, solids->cell_size, row, d, x);
+                    const double start = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
+                                         by->angular_velocity[f] * (x[e] - by->centre[e]),
+                                 slope = ((f == 0 ? by->angular_velocity[e] : 0.0) -
+                                          (e == 0 ? by->angular_velocity[f] : 0.0)) *
+                                         solids->cell_size;
                     const f8 change =
                         __builtin_convertvector(start + slope * __builtin_convertvector(cells, d8_lanes), f8);
                     f8_store(velocity + i,

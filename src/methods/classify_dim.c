@@ -88,12 +88,13 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
         i8_to_bytes(kinds + c, kind);
     }
 
-    for (int c = 0; covered_near(step, block) && c < SK_BLOCK_CELLS; c++) {
-        const sk_plain_cell cell = {block, c};
-        if (!(reached >> (c / 8) & 1) || !is_covered(step, cell))
-            continue;
-        fill[c] = covered_fill(step, cell);
-        depth[c] = sk_surface_depth(fill[c]);
+    /* is_covered(): few runs have such cells. */
+    SK_EACH_RUN(c, covered_near(step, block) ? reached : 0)
+    for (unsigned left = i8_bits((f8_load(blurred + c) > 0.5f) & (i8_from_bytes(closed + c) == 0)); left;
+         left &= left - 1) {
+        const int own = c + __builtin_ctz(left);
+        fill[own] = covered_fill(step, (sk_plain_cell){block, own});
+        depth[own] = sk_surface_depth(fill[own]);
     }
 
     const int mirrored = with_volumes && solid && step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;

@@ -88,15 +88,15 @@ static inline int load_fractions(const sk_step *step, int block, const sk_tile_r
     return moving;
 }
 
-/* The same of all faces in the rows and around them. */
+/* The same of the faces across each axis in the cells beside those along the other axes too. */
 static inline void load_fractions_around(const sk_step *step, int block, const sk_tile_rows *rows,
                                          float tiles[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fraction[SELKIE_DIM])
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    int plain = 1;
-    for (int n = 0; n < SK_NEIGHBOURS; n++)
-        plain &= solids->plain[solids->block_slot[grid->neighbours[block][n]]];
+    int plain = solids->plain[solids->block_slot[block]];
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        plain &= solids->plain[solids->block_slot[grid->faces[block][side]]];
     for (int d = 0; d < SELKIE_DIM; d++) {
         fraction[d] = plain ? fractions_beside_walls(step, block, d, tiles[d]) : tiles[d];
         if (!plain)
