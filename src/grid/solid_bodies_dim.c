@@ -206,22 +206,22 @@ static void come_nearer(sk_solids *solids, const body_surface *surface, size_t f
     }
 }
 
-/* How far the centres of cells lie beyond the bounds of a body along each axis, squared. */
+/* How far the centres of cells lie beyond the bounds of a body along each axis, squared. In double: cells at the limit
+ * of the exact distances are on the same side of it as in other samples. */
 typedef struct beyond_bounds {
-    float along2[SELKIE_DIM][SK_BLOCK_N]; /* cells2 */
+    double along2[SELKIE_DIM][SK_BLOCK_N]; /* m2 */
 } beyond_bounds;
 
 static void find_beyond(const sk_solids *solids, const sk_obstacle *body, const body_work *work, beyond_bounds *to)
 {
     const double h = solids->cell_size;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const float low = (float)((body->low[d] - work->corner[d]) / h),
-                    high = (float)((body->high[d] - work->corner[d]) / h);
+    for (int d = 0; d < SELKIE_DIM; d++)
         for (int i = 0; i < SK_BLOCK_N; i++) {
-            const float x = (float)i + 0.5f, below = low - x, above = x - high, out = below > above ? below : above;
-            to->along2[d][i] = out > 0.0f ? out * out : 0.0f;
+            /* Written out, since compilers call fmax as a function. */
+            const double x = work->corner[d] + (i + 0.5) * h, below = body->low[d] - x, above = x - body->high[d],
+                         out = below > above ? below : above;
+            to->along2[d][i] = out > 0.0 ? out * out : 0.0;
         }
-    }
 }
 
 /* Distances of the centres of a row of cells, and the surface nearest to each. Far cells take the distance to the
@@ -230,17 +230,19 @@ static void find_row_distances(sk_solids *solids, const sk_obstacle *body, const
                                const ball_place *ball, const body_surface *surface, const beyond_bounds *bounds, int j,
                                int k)
 {
-    const float far2 = (float)(EXACT_CELLS * EXACT_CELLS),
-                across2 = bounds->along2[1][j] + (SELKIE_DIM == 3 ? bounds->along2[SELKIE_DIM - 1][k] : 0.0f);
+    const double h = solids->cell_size, far2 = EXACT_CELLS * h * (EXACT_CELLS * h), scale = 1.0 / (h * h),
+                 across2 = bounds->along2[1][j] + (SELKIE_DIM == 3 ? bounds->along2[SELKIE_DIM - 1][k] : 0.0);
     const size_t row = work->slot * SK_BLOCK_CELLS + (size_t)(SK_BLOCK_N * (j + SK_BLOCK_N * k));
     for (int c = 0; c < SK_BLOCK_N; c += 8) {
-        const f8 apart2 = across2 + f8_load(bounds->along2[0] + c);
-        const i8 exact = apart2 <= far2;
-        f8 distance = f8_sqrt(apart2);
+        d8 apart2;
+        memcpy(&apart2, bounds->along2[0] + c, sizeof apart2);
+        apart2 += across2;
+        const i8 exact = __builtin_convertvector(apart2 <= far2, i8);
+        f8 distance = f8_sqrt(__builtin_convertvector(scale * apart2, f8));
         if (i8_any(exact)) {
             const float first[3] = {(float)c + 0.5f, (float)j + 0.5f, (float)k + 0.5f};
             float sampled[8];
-            sample_row(body, work, ball, solids->cell_size, first, 1.0f, 8, sampled);
+            sample_row(body, work, ball, h, first, 1.0f, 8, sampled);
             distance = f8_select(exact, f8_load(sampled), distance);
         }
         come_nearer(solids, surface, row + (size_t)c, distance);
