@@ -186,6 +186,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 static uint64_t hash_world(const selkie_world *world)
 {
     const sk_soft *soft = world->step.soft;
+    assert_int_equal(sk_world_fetch(world, 0, NULL), SELKIE_OK); /* on a device, the host's copy may be an old one */
     const uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), world->step.particles.records,
                                      (size_t)world->step.particles.count * sizeof(sk_particle));
     return hash_bytes(hash, soft->points, soft->point_count * sizeof *soft->points);

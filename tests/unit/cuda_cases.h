@@ -82,11 +82,11 @@ static inline selkie_shape ball_of(double x, double y, double z, double radius)
     return shape;
 }
 
-static inline selkie_world *make_world(const selkie_scene *scene, selkie_backend backend)
+static inline selkie_world *make_world_with(const selkie_scene *scene, selkie_backend backend, int threads)
 {
     selkie_world_options options;
     selkie_world_options_defaults(&options);
-    options.threads = 2;
+    options.threads = threads;
     options.with_backend = 1;
     options.backend = backend;
     selkie_world *world;
@@ -94,6 +94,11 @@ static inline selkie_world *make_world(const selkie_scene *scene, selkie_backend
     if (selkie_world_create(scene, &options, &world, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     return world;
+}
+
+static inline selkie_world *make_world(const selkie_scene *scene, selkie_backend backend)
+{
+    return make_world_with(scene, backend, 2);
 }
 
 static inline void take_steps(selkie_world *world, int steps)

@@ -393,7 +393,8 @@ static void test_crowd(void **state)
     selkie_world_destroy(cuda);
 }
 
-/* Two runs, and one that goes on from a checkpoint: the same bits. The plain backend goes on from it as well. */
+/* Two runs, with 1 and 3 threads of the host, and one that goes on from a checkpoint: the same bits. The plain backend
+ * goes on from it as well. */
 static void test_same_bits(void **state)
 {
     (void)state;
@@ -406,7 +407,7 @@ static void test_same_bits(void **state)
     s.scene.pressure.tolerance = 1e-6;
     selkie_world *world[4];
     for (int w = 0; w < 4; w++)
-        world[w] = make_world(&s.scene, w < 3 ? SELKIE_BACKEND_CUDA : SELKIE_BACKEND_PLAIN);
+        world[w] = make_world_with(&s.scene, w < 3 ? SELKIE_BACKEND_CUDA : SELKIE_BACKEND_PLAIN, w == 0 ? 1 : 3);
     for (int w = 0; w < 2; w++) {
         take_steps(world[w], 5);
         if (w == 0)
