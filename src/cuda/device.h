@@ -244,7 +244,7 @@ typedef struct sk_cuda_data {
     float (*mpm_nodes)[4];           /* [capacity][cells] velocity (m/s) and mass */
     float *mpm_friction;             /* [obstacles] Coulomb's */
     unsigned ticket[SK_CUDA_TICKETS];
-    unsigned overfull; /* cells in the list of the density projection */
+    unsigned overfull; /* cells in the list of the density projection, or blocks in that of the extrapolation */
     sk_cuda_unilateral unilateral;
     sk_cuda_sph sph;
     sk_cuda_results results;

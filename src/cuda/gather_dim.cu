@@ -53,6 +53,7 @@ enum {
     SIDE = N + 2,
     TILE = SIDE * SIDE * SIDE,
     LAYER = N * N,
+    AHEAD = 2,  /* layers whose particles are asked for early */
     LAYERS = 2, /* at a time, of the density alone */
     LAYER_THREADS = LAYER * LAYERS
 };
@@ -88,6 +89,14 @@ SK_DEVICE layer_cell cell_of_layer(const sk_grid *grid, int block, int k)
     own.first = start[0];
     own.last = start[1];
     return own;
+}
+
+/* Asks for the particles of layers [k, k + count) of a block. By one thread. */
+SK_DEVICE void ask_for_layers(const sk_step *step, int block, int k, int count)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * CELLS + LAYER * k;
+    if (k < N)
+        ask_for_particles(step->particles.records, start[0], start[LAYER * count], start[LAYER * count]);
 }
 
 /* The node of the tile that a cell reaches at an offset. */
@@ -177,10 +186,14 @@ static __global__ void __launch_bounds__(LAYER, 4)
     const sk_plain_frame frame = frame_of_grid(grid);
     const sk_plain_data particles = particle_data(step, constants);
     for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
+        if (threadIdx.x == 0)
+            ask_for_layers(step, block, 0, AHEAD);
         for (int n = (int)threadIdx.x; n < VALUES * TILE; n += LAYER)
             tile[0][n] = 0.0f;
         __syncthreads();
         for (int k = 0; k < N; k++) {
+            if (threadIdx.x == 0)
+                ask_for_layers(step, block, k + AHEAD, 1);
             const layer_cell own = cell_of_layer(grid, block, k);
             const int has = own.first < own.last;
             cell_sums sums;
@@ -297,7 +310,7 @@ SK_DEVICE void add_tiles(const sk_grid *grid, const float *tiles, int block, int
             }
 }
 
-static __global__ void __launch_bounds__(CELLS)
+static __global__ void __launch_bounds__(CELLS, 3)
     merge_faces(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
@@ -331,12 +344,6 @@ static __global__ void __launch_bounds__(CELLS)
     }
 }
 
-/* A thread block for each block with particles: they differ in their numbers of particles. */
-static int wide_gather(const sk_cuda *cuda)
-{
-    const int most = 16 * SK_CUDA_WIDE;
-    return cuda->expected_blocks < most ? cuda->expected_blocks : most;
-}
 #endif
 
 static void launch_gather(sk_cuda *cuda, const sk_step *host)
@@ -346,10 +353,10 @@ static void launch_gather(sk_cuda *cuda, const sk_step *host)
 #if SELKIE_DIM == 3
     if (!host->relative_density && !host->liquid_mask) {
         if (host->scene->transfer == SELKIE_TRANSFER_APIC)
-            SK_LAUNCH(cuda, gather<true>, wide_gather(cuda), LAYER, step, constants, cuda->data);
+            SK_LAUNCH(cuda, gather<true>, one_each(cuda, 1), LAYER, step, constants, cuda->data);
         else
-            SK_LAUNCH(cuda, gather<false>, wide_gather(cuda), LAYER, step, constants, cuda->data);
-        SK_LAUNCH_SIMPLE(cuda, merge_faces, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
+            SK_LAUNCH(cuda, gather<false>, one_each(cuda, 1), LAYER, step, constants, cuda->data);
+        SK_LAUNCH_SIMPLE(cuda, merge_faces, one_each(cuda, 1), CELLS, step, constants, cuda->data);
         return;
     }
 #endif
@@ -369,7 +376,7 @@ static void launch_weigh(sk_cuda *cuda, const sk_step *host)
     const sk_cuda_constants *constants = &cuda->device->constants;
     (void)host;
 #if SELKIE_DIM == 3
-    SK_LAUNCH(cuda, weigh, wide_gather(cuda), LAYER_THREADS, step, constants, cuda->data);
+    SK_LAUNCH(cuda, weigh, one_each(cuda, 1), LAYER_THREADS, step, constants, cuda->data);
     SK_LAUNCH_SIMPLE(cuda, merge_centres, SK_CUDA_WIDE / 2, CELLS, step, constants, cuda->data);
 #else
     SK_LAUNCH_SIMPLE(cuda, weigh_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants);

@@ -82,7 +82,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) take_kinds(const sk_ste
             step->grid.runs[SK_RUNS_NEAR][block] = sk_runs_around(
                 &step->grid, sk_whole_runs(step->grid.runs[SK_RUNS_LIQUID], step->grid.block_count), block);
         if (counts) {
-            const int liquid = sk_cuda_sum((int)((kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID));
+            const int liquid = __syncthreads_count((kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID);
             if (threadIdx.x == 0 && liquid)
                 atomicAdd((unsigned long long *)&data->results.liquid, (unsigned long long)liquid);
         }
@@ -93,8 +93,8 @@ static void launch_classification(sk_cuda *cuda, int with_volumes)
 {
     const sk_step *step = &cuda->device->step;
     SK_LAUNCH(cuda, measure, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->data, with_volumes);
-    SK_LAUNCH(cuda, find_kinds, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data);
-    SK_LAUNCH(cuda, take_kinds, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, with_volumes);
+    SK_LAUNCH(cuda, find_kinds, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->data);
+    SK_LAUNCH(cuda, take_kinds, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->data, with_volumes);
 }
 
 static void launch_classify(sk_cuda *cuda, const sk_step *host)
@@ -215,7 +215,7 @@ static __global__ void clear_potential(const sk_step *step, sk_cuda_data *data)
 }
 
 /* `solver` is NULL without a solve to report. */
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 3)
     project(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
@@ -224,9 +224,11 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
-        const int known = sk_cuda_sum(sk_plain_project_faces(step, cell));
+        const int known = sk_plain_project_faces(step, cell);
+        const int any = __syncthreads_or(known > 0), lacks = __syncthreads_or(known < SELKIE_DIM);
         if (threadIdx.x == 0)
-            step->grid.block_flags[block] = sk_plain_known_flags(step->grid.block_flags[block], known);
+            step->grid.block_flags[block] = sk_plain_known_flags(step->grid.block_flags[block],
+                                                                 any ? SELKIE_DIM * SK_BLOCK_CELLS - (lacks != 0) : 0);
     }
 }
 
@@ -240,7 +242,7 @@ static void launch_projection(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
-    SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->solver, cuda->data);
+    SK_LAUNCH(cuda, project, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->solver, cuda->data);
 }
 
 static void launch_flight(sk_cuda *cuda, const sk_step *host)
@@ -248,7 +250,7 @@ static void launch_flight(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     (void)host;
     SK_LAUNCH_SIMPLE(cuda, clear_potential, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
-    SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, nullptr, cuda->data);
+    SK_LAUNCH(cuda, project, one_each(cuda, 1), SK_BLOCK_CELLS, step, nullptr, cuda->data);
 }
 
 /* A solve whose system has been launched, with the bodies in it, and what follows. */
@@ -375,20 +377,66 @@ selkie_code SK_DIM(sk_cuda_friction)(sk_step *step, selkie_error *error)
 
 /* --- extrapolation --- */
 
-/* Faces in the air beside the surface change like the liquid. */
-static __global__ void move_shore(const sk_step *step)
+/* Faces in the air beside the surface change like the liquid. They are few, and lie in layers: a thread block lists the
+ * cells that may have some, then those faces, so that all threads of a warp have one. No face reads what another one
+ * writes. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS, 4) move_shore(const sk_step *step, sk_cuda_data *data)
 {
+    __shared__ uint16_t cells[SK_BLOCK_CELLS], faces[SELKIE_DIM * SK_BLOCK_CELLS];
+    __shared__ int cell_count, face_count;
     SK_CUDA_WAIT();
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        data->overfull = 0; /* for list_to_fill */
     if (!sk_step_has_pressure(step))
         return;
-    const uint64_t *near = step->grid.runs[SK_RUNS_NEAR];
-    SK_CUDA_EACH_CELL(cell, step)
+    const sk_grid *grid = &step->grid;
+    const uint64_t *near = grid->runs[SK_RUNS_NEAR];
+    SK_CUDA_EACH_BLOCK(block, step)
     {
-        const int own = is_wanted(near, cell);
-        for (int d = 0; d < SELKIE_DIM; d++) /* liquid is beside one of the two cells */
-            if ((own || is_wanted(near, sk_plain_next(&step->grid, cell, d, -1))) &&
-                is_shore_face(&step->grid, cell, d))
-                move_shore_face(step, cell, d);
+        int any = near[block] != 0; /* liquid is beside one of the two cells */
+        const sk_plain_cell whole = {block, 0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            any |= near[sk_plain_next(grid, whole, d, -1).slot] != 0;
+        if (!any)
+            continue;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            cell_count = face_count = 0;
+        __syncthreads();
+        for (int c = (int)threadIdx.x; c < SK_BLOCK_CELLS; c += (int)blockDim.x) {
+            const sk_plain_cell cell = {block, c};
+            int wanted = is_wanted(near, cell);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                wanted |= is_wanted(near, sk_plain_next(grid, cell, d, -1));
+            if (wanted && (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
+                cells[atomicAdd(&cell_count, 1)] = (uint16_t)c;
+        }
+        __syncthreads();
+        for (int n = (int)threadIdx.x; n < SELKIE_DIM * cell_count; n += (int)blockDim.x) {
+            const sk_plain_cell cell = {block, cells[n / SELKIE_DIM]};
+            const int d = n % SELKIE_DIM;
+            if ((is_wanted(near, cell) || is_wanted(near, sk_plain_next(grid, cell, d, -1))) &&
+                is_shore_face(grid, cell, d))
+                faces[atomicAdd(&face_count, 1)] = (uint16_t)(cell.local + SK_BLOCK_CELLS * d);
+        }
+        __syncthreads();
+        for (int n = (int)threadIdx.x; n < face_count; n += (int)blockDim.x) {
+            const sk_plain_cell cell = {block, faces[n] % SK_BLOCK_CELLS};
+            move_shore_face(step, cell, faces[n] / SK_BLOCK_CELLS);
+        }
+    }
+}
+
+/* Lists the blocks that have unknown faces and known ones near them, in an arbitrary order. The list takes the memory
+ * of the sort, which is over. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS) list_to_fill(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH(i, step->grid.block_count)
+    {
+        const int block = (int)i, fills = block && has_unknown_near_known(&step->grid, block);
+        if (fills)
+            data->reach[atomicAdd(&data->overfull, 1u)] = (uint32_t)block;
     }
 }
 
@@ -416,18 +464,18 @@ SK_DEVICE filled_fields fields_to_fill(const sk_step *step, const sk_cuda_consta
     return fields;
 }
 
-/* One layer: the new values of unknown faces into scratch, then back. */
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
-    fill_layer(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int layer, int back)
+/* One layer: the new values of unknown faces of the listed blocks into scratch, then back. Thread blocks do not wait
+ * for each other: a thread has a cell. */
+template <bool BACK>
+static __global__ void __launch_bounds__(SK_CUDA_THREADS, 4)
+    fill_layer(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int layer)
 {
     SK_CUDA_WAIT();
     const filled_fields fields = fields_to_fill(step, constants, data, layer);
-    SK_CUDA_EACH_BLOCK(block, step)
+    SK_CUDA_EACH(i, (size_t)data->overfull * SK_BLOCK_CELLS)
     {
-        /* Only blocks with unknown faces and known ones near them: has_unknown_near_known. */
-        if (!(step->grid.block_flags[block] & SK_BLOCK_UNKNOWN) || !is_flagged_near(&step->grid, block, SK_BLOCK_KNOWN))
-            continue;
-        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        const int block = (int)data->reach[i / SK_BLOCK_CELLS];
+        const sk_plain_cell cell = {block, (int)(i % SK_BLOCK_CELLS)};
         const size_t at = sk_plain_index(cell);
         const int with_change = fields.with_change && step->solids.block_slot[block];
         int unknown = 0;
@@ -437,15 +485,19 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
             const float own = wanted ? fields.field[n][at] : 0.0f;
             unknown |= (own != own) << n;
         }
-        if (back) {
+        if (!unknown)
+            continue;
+        if (BACK) {
+            float values[3 * SELKIE_DIM];
+#pragma unroll
+            for (int n = 0; n < 3 * SELKIE_DIM; n++)
+                values[n] = unknown >> n & 1 ? fields.scratch[n][at] : 0.0f;
 #pragma unroll
             for (int n = 0; n < 3 * SELKIE_DIM; n++)
                 if (unknown >> n & 1)
-                    fields.field[n][at] = fields.scratch[n][at];
+                    fields.field[n][at] = values[n];
             continue;
         }
-        if (!unknown)
-            continue;
         size_t around[2 * SELKIE_DIM];
         places_around(&step->grid, cell, around);
 #pragma unroll
@@ -501,11 +553,14 @@ static int has_holding_walls(const sk_step *step)
 static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH_SIMPLE(cuda, move_shore, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
-    for (int layer = 0; layer < 2; layer++)
-        for (int back = 0; back < 2; back++)
-            SK_LAUNCH(cuda, fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, &cuda->device->constants, cuda->data,
-                      layer, back);
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    SK_LAUNCH(cuda, move_shore, SK_CUDA_WIDE * 2, SK_CUDA_THREADS, step, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, list_to_fill, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, cuda->data);
+    for (int layer = 0; layer < 2; layer++) {
+        SK_LAUNCH_SIMPLE(cuda, fill_layer<false>, SK_CUDA_WIDE * 2, SK_CUDA_THREADS, step, constants, cuda->data,
+                         layer);
+        SK_LAUNCH_SIMPLE(cuda, fill_layer<true>, SK_CUDA_WIDE * 2, SK_CUDA_THREADS, step, constants, cuda->data, layer);
+    }
     const int fields = !has_holding_walls(host) ? 0 : flip_has_end(host) ? 2 : 1;
     for (int n = 0; n < 2 * fields; n++)
         if (cuda->solids.has_thin)

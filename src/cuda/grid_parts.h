@@ -45,6 +45,39 @@ SK_DEVICE void store_particle(sk_particle *record, sk_particle particle)
     ((float4 *)(void *)record)[1] = copy.half[1];
 }
 
+/* Copies of single values to shared memory that are all under way at once. A thread sees its own ones after
+ * SK_CUDA_COPIES_HERE, and those of the others after a barrier. A loop of loads and stores would wait for each load. */
+#ifdef SK_CUDA_EMULATED
+#define SK_CUDA_COPY(to, from) (*(to) = *(from))
+#define SK_CUDA_COPIES_HERE() ((void)0)
+#else
+#define SK_CUDA_COPY(to, from)                                                                                         \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)),             \
+                 "l"(__cvta_generic_to_global(from)))
+#define SK_CUDA_COPIES_HERE() asm volatile("cp.async.wait_all;" ::: "memory")
+#endif
+
+/* Asks for particles [first, last) before `end`, which are needed soon. By one thread. Those of whole blocks would push
+ * each other out of the cache. */
+SK_DEVICE void ask_for_particles(const sk_particle *records, uint32_t first, uint32_t last, uint32_t end)
+{
+    last = last < end ? last : end;
+#ifdef SK_CUDA_EMULATED
+    (void)records, (void)first;
+#else
+    if (first < last)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(records + first)),
+                     "r"((last - first) * (unsigned)sizeof(sk_particle)));
+#endif
+}
+
+/* Thread blocks of a launch with one for each block of cells: they differ in their particles. */
+static inline int one_each(const sk_cuda *cuda, int least)
+{
+    const int most = 16 * SK_CUDA_WIDE, wide = cuda->expected_blocks < most ? cuda->expected_blocks : most;
+    return wide < least ? least : wide;
+}
+
 /* Does a block around this one, itself included, have a flag? By all threads of a thread block. */
 SK_DEVICE int is_flagged_near(const sk_grid *grid, int block, int flag)
 {
@@ -214,6 +247,20 @@ enum {
     KNOWN_TILE = SELKIE_DIM == 3 ? KNOWN_SIDE * KNOWN_SIDE * KNOWN_SIDE : KNOWN_SIDE * KNOWN_SIDE
 };
 
+/* Cell n of such a tile: from the first cell of the block, and its index in the fields. */
+SK_DEVICE void place_in_known_tile(int n, int at[3])
+{
+    at[0] = n % KNOWN_SIDE - 1;
+    at[1] = n / KNOWN_SIDE % KNOWN_SIDE - 1;
+    at[2] = SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0;
+}
+SK_DEVICE size_t cell_of_known_tile(const int32_t slots[SK_NEIGHBOURS], int n)
+{
+    int at[3];
+    place_in_known_tile(n, at);
+    return index_around(slots, at);
+}
+
 /* A copy of three components in the cells of a block and around it, 0 where they are unknown. By all threads of a
  * thread block. */
 SK_DEVICE void load_known_tile(const sk_grid *grid, int block, int first, float *tile)
@@ -221,9 +268,7 @@ SK_DEVICE void load_known_tile(const sk_grid *grid, int block, int first, float 
     __shared__ int32_t slots[SK_NEIGHBOURS];
     load_slots_around(grid, block, slots);
     for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
-        const int offset[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
-                               SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
-        const size_t from = index_around(slots, offset);
+        const size_t from = cell_of_known_tile(slots, n);
         for (int d = 0; d < SELKIE_DIM; d++)
             tile[d * KNOWN_TILE + n] = sk_known_or_zero(grid->fields[first + d][from]);
     }

@@ -310,9 +310,7 @@ SK_DEVICE void load_potential_tile(const sk_grid *grid, int block, potential_til
 {
     load_slots_around(grid, block, tile->slots);
     for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
-        const int at[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
-                           SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
-        const size_t from = index_around(tile->slots, at);
+        const size_t from = cell_of_known_tile(tile->slots, n);
         tile->potential[n] = grid->fields[SK_FIELD_POTENTIAL][from];
         tile->liquid[n] = (grid->kinds[from] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
     }
@@ -341,7 +339,7 @@ SK_DEVICE float sharpened_in_tile(const sk_step *step, const potential_tile *til
 }
 
 /* displace_faces, a thread a cell. */
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 3)
     find_displacements(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data, int local, int pushing)
 {
     SK_CUDA_WAIT();
@@ -389,28 +387,38 @@ SK_DEVICE void load_displacements(const sk_grid *grid, int block, int pushing, f
         }
         __syncthreads();
     }
+    const float *fields[SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        fields[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
     for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
-        const int at[3] = {n % KNOWN_SIDE - 1, n / KNOWN_SIDE % KNOWN_SIDE - 1,
-                           SELKIE_DIM == 3 ? n / KNOWN_SIDE / KNOWN_SIDE - 1 : 0};
-        const size_t from = index_around(slots, at);
-        const sk_plain_cell cell = {(int)(from / SK_BLOCK_CELLS), (int)(from % SK_BLOCK_CELLS)};
+        const size_t from = cell_of_known_tile(slots, n);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            SK_CUDA_COPY(tile + d * KNOWN_TILE + n, fields[d] + from);
+    }
+    SK_CUDA_COPIES_HERE();
+    for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
         float values[SELKIE_DIM];
         int unknown = 0;
         for (int d = 0; d < SELKIE_DIM; d++) {
-            values[d] = grid->fields[SK_FIELD_VELOCITY_X + d][from];
+            values[d] = tile[d * KNOWN_TILE + n];
             unknown |= values[d] != values[d];
         }
-        if (unknown && cell.slot && is_wanted(grid->runs[SK_RUNS_REACHED], cell) &&
-            (!pushing || near_liquid[neighbour_at(at)]))
+        if (!unknown)
+            continue;
+        int at[3];
+        place_in_known_tile(n, at);
+        const size_t from = index_around(slots, at);
+        const sk_plain_cell cell = {(int)(from / SK_BLOCK_CELLS), (int)(from % SK_BLOCK_CELLS)};
+        if (cell.slot && is_wanted(grid->runs[SK_RUNS_REACHED], cell) && (!pushing || near_liquid[neighbour_at(at)]))
             for (int d = 0; d < SELKIE_DIM; d++)
-                values[d] = filled_value(grid, grid->fields[SK_FIELD_VELOCITY_X + d], cell);
+                values[d] = filled_value(grid, fields[d], cell);
         for (int d = 0; d < SELKIE_DIM; d++)
             tile[d * KNOWN_TILE + n] = sk_known_or_zero(values[d]);
     }
 }
 
 template <bool AMONG_OBSTACLES>
-static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG_OBSTACLES ? 1 : 5)
     displace(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int local, int pushing)
 {
     __shared__ float tile[SELKIE_DIM * KNOWN_TILE];
@@ -419,6 +427,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     const sk_plain_frame frame = frame_of_grid(grid);
     const sorted_grid sorted = grid_to_sort(grid);
     const uint32_t *body = constants->body >= 0 ? step->particles.attributes[constants->body].data : nullptr;
+    sk_particle *const records = step->particles.records;
     const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int block = 1 + item / parts;
@@ -431,12 +440,22 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         int corner[3] = {0, 0, 0};
         sk_plain_coordinates(grid, whole, corner);
         __syncthreads();
+        if (threadIdx.x == 0)
+            ask_for_particles(records, begin, begin + 3 * blockDim.x, end);
         if (!still)
             load_displacements(grid, block, pushing, tile);
         __syncthreads();
+        const int32_t *where = grid->coordinates[block];
+        const int own_place = where[0] + sorted.blocks[0] * (where[1] + sorted.blocks[1] * where[2]);
+        int stay = 0;
+        const uint32_t mine = begin + threadIdx.x < end ? begin + threadIdx.x : begin;
+        float4 next = *(const float4 *)(const void *)&records[mine];
         for (uint32_t p = begin + threadIdx.x; p < end; p += blockDim.x) {
-            float4 *record = (float4 *)(void *)&step->particles.records[p];
-            float4 half = *record;
+            float4 *record = (float4 *)(void *)&records[p];
+            float4 half = next; /* the next one is on its way meanwhile */
+            next = *(const float4 *)(const void *)&records[p + blockDim.x < end ? p + blockDim.x : p];
+            if (threadIdx.x == 0)
+                ask_for_particles(records, p + 3 * blockDim.x, p + 4 * blockDim.x, end);
             float position[3] = {half.x, half.y, half.z};
             sk_plain_cell cell = {block, 0};
             int at[3] = {0, 0, 0};
@@ -467,8 +486,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
             half.x = position[0], half.y = position[1], half.z = position[2];
             if (moves)
                 *record = half;
-            mark_place(&sorted, data, p, position, 0);
+            stay |= find_key(sorted.corner, sorted.inverse, sorted.blocks, data, p, position, 0, own_place);
         }
+        if (stay && !data->marked[own_place])
+            data->marked[own_place] = 1;
     }
 }
 
@@ -504,12 +525,14 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local, int
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
-    SK_LAUNCH(cuda, find_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->solver, cuda->data, local,
+    SK_LAUNCH(cuda, find_displacements, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->solver, cuda->data, local,
               pushing);
     if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, displace<true>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local, pushing);
+        SK_LAUNCH(cuda, displace<true>, one_each(cuda, SK_CUDA_WIDE), SK_CUDA_THREADS, step, constants, cuda->data,
+                  local, pushing);
     else
-        SK_LAUNCH(cuda, displace<false>, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, cuda->data, local, pushing);
+        SK_LAUNCH(cuda, displace<false>, one_each(cuda, SK_CUDA_WIDE), SK_CUDA_THREADS, step, constants, cuda->data,
+                  local, pushing);
 }
 
 /* The three kinds of a correction: of all cells, of all cells with solids that push, of a region. Without obstacles the

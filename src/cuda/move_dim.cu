@@ -22,6 +22,9 @@ enum {
     FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
 };
 
+/* Thread blocks of a move without obstacles that share a multiprocessor. */
+enum { MOVE_SHARE = 2 };
+
 /* What particles move among. */
 enum { NOTHING, OBSTACLES, JOINED_SIDES, OBSTACLES_AND_SIDES = OBSTACLES | JOINED_SIDES };
 
@@ -42,6 +45,7 @@ SK_DEVICE size_t cell_of_tile(const int32_t slots[SK_NEIGHBOURS], int n, int sid
     return index_around(slots, at);
 }
 
+/* By all threads of a thread block, before a barrier. */
 template <int PARTS>
 SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *options, int block, move_tiles *tiles)
 {
@@ -49,25 +53,32 @@ SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *option
     const int flip = options->kind == SK_TRANSFER_FLIP;
     __shared__ int32_t slots[SK_NEIGHBOURS];
     load_slots_around(grid, block, slots);
-#pragma unroll 4
+    const float *end[SELKIE_DIM], *change[SELKIE_DIM], *velocity[SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        end[d] = grid->fields[step->end_velocity + d];
+        change[d] = grid->fields[SK_FIELD_CHANGE_X + d];
+        velocity[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
+    }
     for (int n = (int)threadIdx.x; n < NEAR; n += (int)blockDim.x) {
         const size_t at = cell_of_tile(slots, n, NEAR_SIDE, 1);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            const float end = grid->fields[step->end_velocity + d][at];
-            tiles->end[d * NEAR + n] = end;
-            if (!(PARTS & GIVES))
-                continue;
-            tiles->mixed[d * NEAR + n] =
-                flip ? sk_flip_mix(end, grid->fields[SK_FIELD_CHANGE_X + d][at], options->flip_ratio)
-                     : sk_known_or_zero(end);
+            SK_CUDA_COPY(tiles->end + d * NEAR + n, end[d] + at);
+            if (PARTS & GIVES && flip)
+                SK_CUDA_COPY(tiles->mixed + d * NEAR + n, change[d] + at);
         }
     }
-#pragma unroll 4
     for (int n = (int)threadIdx.x; PARTS & TRAVELS && n < FAR; n += (int)blockDim.x) {
         const size_t at = cell_of_tile(slots, n, FAR_SIDE, 2);
         for (int d = 0; d < SELKIE_DIM; d++)
-            tiles->velocity[d * FAR + n] = grid->fields[SK_FIELD_VELOCITY_X + d][at];
+            SK_CUDA_COPY(tiles->velocity + d * FAR + n, velocity[d] + at);
     }
+    SK_CUDA_COPIES_HERE();
+    for (int n = (int)threadIdx.x; PARTS & GIVES && n < NEAR; n += (int)blockDim.x)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *mixed = tiles->mixed + d * NEAR + n;
+            const float own = tiles->end[d * NEAR + n];
+            *mixed = flip ? sk_flip_mix(own, *mixed, options->flip_ratio) : sk_known_or_zero(own);
+        }
 }
 
 /* The new velocity of a particle, and its matrix for APIC. `corner` is the first cell of its block. Returns the squared
@@ -167,18 +178,22 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
     return 1;
 }
 
-/* Moves a particle through the step. Returns whether it left the domain. */
+/* Moves a particle through the step. Returns whether it left the domain. `missed`, if it is not NULL, gets 1 where the
+ * tiles do not suffice: the particle is then as before. */
 template <int AMONG>
 SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
-                     const sk_advection *a, sk_particle *particle)
+                     const sk_advection *a, sk_particle *particle, int *missed)
 {
     obstacles_met met = {step, constants, data, (particle->flags & SK_PARTICLE_INSIDE) != 0, {-1, {0.0f, 0.0f, 0.0f}}};
-    sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0};
+    sk_traveller traveller = {
+        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0, missed};
     for (int d = 0; d < SELKIE_DIM; d++) {
         traveller.x[d] = particle->position[d];
         traveller.own[d] = particle->velocity[d];
     }
     const int gone = sk_travel(a, &traveller, AMONG & OBSTACLES ? sweep_path : nullptr, &met);
+    if (missed && *missed)
+        return 0;
     if (AMONG & JOINED_SIDES)
         wrap_position(&step->grid, traveller.x);
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -189,29 +204,17 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
     return gone;
 }
 
-/* The key of a particle for the next sort, and a mark at its place: mark_place. Most particles stay in their block,
- * which is marked once. Returns whether this one stays. */
-SK_DEVICE int find_key(const sk_advection *a, sk_cuda_data *data, uint32_t p, const float position[3], int gone,
-                       int own_place)
+/* The same for the few that leave the tiles or come to unknown velocities. It is called: with its calls in the loop
+ * over the particles fewer threads would fit on a multiprocessor. */
+template <int AMONG>
+static __device__ __noinline__ int travel_far(const sk_step *step, const sk_advection *a, sk_particle *particle)
 {
-    uint32_t key = no_cell;
-    unsigned cell;
-    int block[3], place = -1;
-    if (!gone && sk_place_of_position(position, a->corner, a->inverse, a->velocity.blocks, block, &cell)) {
-        place = block[0] + a->velocity.blocks[0] * (block[1] + a->velocity.blocks[1] * block[2]);
-        key = (uint32_t)place * SK_BLOCK_CELLS + cell;
-        if (place != own_place && !data->marked[place])
-            data->marked[place] = 1;
-    } else if (!gone) {
-        atomicAdd((unsigned long long *)&data->results.lost, 1ull);
-    }
-    data->keys[p] = key;
-    return place == own_place;
+    return travel<AMONG>(step, nullptr, nullptr, a, particle, nullptr);
 }
 
 /* Particles among obstacles move again after this: their keys are those of the sort. */
 template <int AMONG, int PARTS>
-static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG &OBSTACLES ? 1 : MOVE_SHARE)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
     __shared__ move_tiles tiles;
@@ -222,6 +225,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     const sk_plain_frame frame = frame_of_grid(grid);
     const sk_transfer_options options = constants->options;
     float *affine = affine_of(step, constants);
+    sk_particle *const records = step->particles.records;
     double kinetic = 0.0, position[3] = {0.0, 0.0, 0.0};
     float fastest2 = 0.0f;
     int bad = 0, left = 0;
@@ -248,11 +252,15 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         if (threadIdx.x == 0)
             own_place = grid->coordinates[block][0] +
                         grid->blocks[0] * (grid->coordinates[block][1] + grid->blocks[1] * grid->coordinates[block][2]);
+        if (threadIdx.x == 0)
+            ask_for_particles(records, first, first + 2 * blockDim.x, last);
         load_tiles<PARTS>(step, &options, block, &tiles);
         __syncthreads();
         int stay = 0;
         for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
-            sk_particle particle = load_particle(&step->particles.records[p]);
+            sk_particle particle = load_particle(&records[p]);
+            if (threadIdx.x == 0)
+                ask_for_particles(records, p + 2 * blockDim.x, p + 3 * blockDim.x, last);
             if (PARTS & GIVES) {
                 const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
                                                    affine ? affine + 9 * (size_t)p : nullptr);
@@ -263,14 +271,21 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                     particle.flags = flags_in_flight(&frame, options.flying, block, corner, &particle);
             }
             if (PARTS & TRAVELS) {
-                const int gone = travel<AMONG>(step, constants, data, &a, &particle);
+                int missed = 0, gone = 0;
+                gone = travel<AMONG>(step, constants, data, &a, &particle, AMONG & OBSTACLES ? nullptr : &missed);
+                if (!(AMONG & OBSTACLES) && missed) {
+                    sk_particle far = particle;
+                    gone = travel_far<AMONG & JOINED_SIDES>(step, &a, &far);
+                    particle = far;
+                }
                 for (int d = 0; d < SELKIE_DIM; d++)
                     position[d] += gone ? 0.0 : (double)particle.position[d];
                 left += gone;
                 if (!(AMONG & OBSTACLES))
-                    stay |= find_key(&a, data, p, particle.position, gone, own_place);
+                    stay |=
+                        find_key(a.corner, a.inverse, a.velocity.blocks, data, p, particle.position, gone, own_place);
             }
-            store_particle(&step->particles.records[p], particle);
+            store_particle(&records[p], particle);
         }
         if (stay && !data->marked[own_place])
             data->marked[own_place] = 1;

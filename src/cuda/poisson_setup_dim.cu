@@ -106,7 +106,7 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
             level->face[axis][at] = lower_faces[axis];
         level->excess[at] = excess;
         level->inverse[at] = is_unknown ? 1.0f / (sum + excess) : 0.0f;
-        const int unknowns = sk_cuda_sum(is_unknown), surface = sk_cuda_sum((int)(excess > 0.0f));
+        const int unknowns = __syncthreads_count(is_unknown), surface = __syncthreads_count(excess > 0.0f);
         if (c == 0) {
             if (surface)
                 atomicAdd(&solver->surface_cells, surface);
@@ -256,7 +256,7 @@ SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const 
         find_place<JOINED>(fine, level, map, block, &place);
         const int is = coarsen_cell<JOINED>(fine, level, &place, softness_of(solver), block, (int)threadIdx.x);
         link_block(step, solver, depth, block, place.at);
-        const int unknowns = sk_cuda_sum(is);
+        const int unknowns = __syncthreads_count(is);
         if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
     }
@@ -283,10 +283,11 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
         coordinates_of(level, level->place[block], coordinates);
         link_block(step, solver, 0, block, coordinates);
         const double value = level->inverse[at] > 0.0f ? (double)step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0;
-        const double largest = sk_cuda_largest(fabs(value)), sum = sk_cuda_sum(value);
+        double sums[2] = {value, fabs(value)};
+        sum_two(sums, 1);
         if (threadIdx.x == 0) {
-            solver->partial[0][block] = largest;
-            solver->partial[1][block] = sum;
+            solver->partial[0][block] = sums[1];
+            solver->partial[1][block] = sums[0];
         }
     }
     if (!sk_cuda_is_last_of(&solver->ticket, (unsigned)width))

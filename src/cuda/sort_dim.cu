@@ -16,6 +16,15 @@ extern "C" {
 
 enum { CELLS = SK_BLOCK_CELLS };
 
+/* Loads and stores of what is not needed again soon: it leaves the cache first. */
+#ifdef SK_CUDA_EMULATED
+#define SK_CUDA_LOAD_ONCE(from) (*(from))
+#define SK_CUDA_STORE_ONCE(to, value) (*(to) = (value))
+#else
+#define SK_CUDA_LOAD_ONCE(from) __ldcs(from)
+#define SK_CUDA_STORE_ONCE(to, value) __stcs(to, value)
+#endif
+
 SK_DEVICE void coordinates_of(const sk_grid *grid, int place, int at[3])
 {
     at[0] = place % grid->blocks[0];
@@ -118,6 +127,23 @@ SK_DEVICE size_t cell_of(const sk_cuda_data *data, uint32_t key)
     return (size_t)(data->slot_of_place[key / CELLS] - 1) * CELLS + key % CELLS;
 }
 
+/* The number of a particle in its cell. Particles beside each other are often in one cell: those of a warp with the
+ * same key count together. */
+SK_DEVICE uint32_t rank_in_cell(uint32_t key, uint32_t *count)
+{
+#ifdef SK_CUDA_EMULATED
+    (void)key;
+    return atomicAdd(count, 1u);
+#else
+    const unsigned same = __match_any_sync(__activemask(), key), before = same & ((1u << threadIdx.x % 32) - 1u);
+    const int leader = __ffs((int)same) - 1;
+    uint32_t first = 0;
+    if (!before)
+        first = atomicAdd(count, (uint32_t)__popc(same));
+    return __shfl_sync(same, first, leader) + (uint32_t)__popc(before);
+#endif
+}
+
 /* Particles of each cell, and coordinates of the blocks. */
 static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
 {
@@ -134,7 +160,7 @@ static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
     {
         const uint32_t key = data->keys[p];
         if (key != no_cell && data->slot_of_place[key / CELLS])
-            data->ranks[p] = atomicAdd(&data->cell_counts[cell_of(data, key)], 1u);
+            data->ranks[p] = rank_in_cell(key, &data->cell_counts[cell_of(data, key)]);
         else
             data->keys[p] = no_cell;
     }
@@ -359,15 +385,15 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, 8) move_all(sk_step *s
     {
         const uint32_t from = data->order[n];
         const float4 *record = (const float4 *)(const void *)&particles->records[from];
-        const float4 first = record[0], second = record[1];
+        const float4 first = SK_CUDA_LOAD_ONCE(record), second = SK_CUDA_LOAD_ONCE(record + 1);
         const uint32_t *start = &step->grid.cell_start[cell_of(data, data->keys[from])];
         const uint32_t begin = start[0], end = start[1];
         uint32_t p = begin;
         for (uint32_t other = begin; other < end; other++)
             p += data->order[other] < from;
         float4 *to = (float4 *)(void *)&particles->spare[p];
-        to[0] = first;
-        to[1] = second;
+        SK_CUDA_STORE_ONCE(to, first);
+        SK_CUDA_STORE_ONCE(to + 1, second);
         for (int a = 0; a < particles->attribute_count; a++) {
             const sk_attribute *attribute = &particles->attributes[a];
             for (int k = 0; k < attribute->components; k++)

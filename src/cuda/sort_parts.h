@@ -51,4 +51,24 @@ SK_DEVICE void mark_place(const sorted_grid *grid, sk_cuda_data *data, uint32_t 
     data->keys[p] = key;
 }
 
+/* The same for a particle of the block at `own_place`. Most particles stay in their block, which is marked once.
+ * Returns whether this one stays. */
+SK_DEVICE int find_key(const float corner[3], float inverse, const int blocks[3], sk_cuda_data *data, uint32_t p,
+                       const float position[3], int gone, int own_place)
+{
+    uint32_t key = no_cell;
+    unsigned cell;
+    int block[3], place = -1;
+    if (!gone && sk_place_of_position(position, corner, inverse, blocks, block, &cell)) {
+        place = block[0] + blocks[0] * (block[1] + blocks[1] * block[2]);
+        key = (uint32_t)place * SK_BLOCK_CELLS + cell;
+        if (place != own_place && !data->marked[place])
+            data->marked[place] = 1;
+    } else if (!gone) {
+        atomicAdd((unsigned long long *)&data->results.lost, 1ull);
+    }
+    data->keys[p] = key;
+    return place == own_place;
+}
+
 #endif

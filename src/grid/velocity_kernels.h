@@ -176,4 +176,37 @@ SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, sk_tile_side side
         velocity[d] = sk_velocity_component(field, side, d, first, in_piece, fallback[d]);
 }
 
+/* The same where the tile and known nodes suffice: returns whether they do. */
+SK_KERNEL int sk_velocity_in_tile(const sk_velocity_blocks *field, sk_tile_side side, const float coordinate[3],
+                                  float velocity[3])
+{
+    float in_piece[3] = {0.0f, 0.0f, 0.0f};
+    int from = 0, inside = 1, pitch = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int cell = (int)__builtin_floorf(coordinate[d]), at = cell - field->tile_first[d];
+        in_piece[d] = coordinate[d] - (float)(cell - 1);
+        inside &= at >= 1 && at < (int)side - 1; /* the nodes around it are in the tile as well */
+        from += (at - 1) * pitch;
+        pitch *= (int)side;
+    }
+    if (!inside)
+        return 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float weight[3] = {0.0f, 0.0f, 0.0f}, q[SK_CORNERS];
+        int base = d * pitch + from, step = 1;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            const float x = e == d ? in_piece[e] : in_piece[e] - 0.5f;
+            const int i = (int)x;
+            weight[e] = x - (float)i;
+            base += i * step;
+            step *= (int)side;
+        }
+        for (int corner = 0; corner < SK_CORNERS; corner++)
+            q[corner] = field->tile[base + (corner & 1) + (int)side * ((corner >> 1 & 1) + (int)side * (corner >> 2))];
+        velocity[d] = sk_velocity_between(q, weight);
+        inside &= velocity[d] == velocity[d];
+    }
+    return inside;
+}
+
 #endif

@@ -78,6 +78,19 @@ inline int __syncthreads_or(int value)
     return any;
 }
 
+inline int __syncthreads_count(int value)
+{
+    static int values[SK_EMULATED_THREADS], count;
+    const int own = sk_emulated_current;
+    values[own] = value != 0;
+    __syncthreads();
+    count = 0;
+    for (unsigned t = 0; t < blockDim.x; t++)
+        count += values[t];
+    __syncthreads();
+    return count;
+}
+
 /* Kernels with barriers of warps are launched with one warp a thread block. */
 inline void __syncwarp()
 {

@@ -26,6 +26,7 @@ typedef struct sk_traveller {
     float x[3];   /* m */
     float own[3]; /* m/s  its velocity, used where the grid's is unknown */
     int flies;    /*      keeps its own velocity everywhere */
+    int *missed;  /*      gets 1 where its tiles do not suffice; NULL = the blocks are searched there */
 } sk_traveller;
 
 /* Velocity (m/s) of a field at a position (m), the particle's own where it is unknown. */
@@ -37,7 +38,9 @@ SK_KERNEL void sk_field_velocity(const sk_advection *a, const sk_velocity_blocks
         coordinate[d] = sk_cell_coordinate(x[d], a->corner[d], a->inverse);
         velocity[d] = particle->own[d];
     }
-    if (!particle->flies)
+    if (particle->missed && !particle->flies)
+        *particle->missed |= !sk_velocity_in_tile(field, side, coordinate, velocity);
+    else if (!particle->flies)
         sk_velocity_at(field, side, coordinate, particle->own, velocity);
 }
 
@@ -129,6 +132,8 @@ SK_KERNEL int sk_travel(const sk_advection *a, sk_traveller *particle, sk_path_s
         if (sub_step > 0)
             sk_travel_velocity(a, particle, from, k1);
         remaining -= sk_runge_kutta(a, particle, k1, sk_sub_step(a, k1, remaining));
+        if (particle->missed && *particle->missed)
+            return 0;
         remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* a remainder from rounding counts as 0 */
         gone = sk_confine_to_walls(a, particle->x);
         if (sweep && !gone)
