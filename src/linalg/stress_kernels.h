@@ -36,14 +36,14 @@ enum {
 /* Rows with a smaller diagonal are no unknowns: less than a millionth of a full face. */
 #define SK_STRESS_SMALLEST_DIAGONAL 1e-6f
 
-/* Most stress over mass of rows for which sweeps do: of the finest level, and of others. More takes over 20 iterations
- * in 2D. In 3D coarse levels, with an eighth of the unknowns, are the faster way from half of it on. For coarse levels
+/* Most stress over mass of rows for which sweeps do: of the finest level, and of others. Sweeps then take up to 30
+ * iterations, half of the time of coarse levels; from about four times as much on they take longer. For coarse levels
  * 1.5 is the most that costs no iteration: a box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations
  * with 0.4 and with 1.5, and 6, 6 and 6 with 6. */
-#define SK_STRESS_SOFT (SELKIE_DIM == 2 ? 24.0f : 12.0f)
+#define SK_STRESS_SOFT 48.0f
 #define SK_STRESS_SOFT_COARSE 1.5f
 /* Most diagonal over mass of a row that its mass holds: with the bulk viscosity, and little mass beside a surface. */
-#define SK_STRESS_HELD (10.0f * SK_STRESS_SOFT)
+#define SK_STRESS_HELD (SELKIE_DIM == 2 ? 240.0f : 120.0f)
 
 /* Weights of strains fall to a quarter from level to level beside the masses, since differences halve. The divergence
  * of a fine cell mixes coarse cells, so no mean bounds it. The factor takes the fewest iterations. */
