@@ -299,9 +299,52 @@ static void methods_agree(void **state)
     }
 }
 
+/* SPH at rest around a ball: the lattice of the start puts particles into its reach, and they must not fly away. The
+ * fastest particle in the first moments, if the ball stays and if its motion begins from rest. */
+static double start_beside_ball(int dimension, double x, int moves)
+{
+    const double depth = 0.4, h = 1.0 / 20;
+    double fastest = 0.0;
+    test_scene t;
+    tank(&t, dimension, 1, 0.8, dimension == 3 ? 0.5 : 1, h);
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
+    t.scene.volume = SELKIE_VOLUME_AUTO;
+    add_liquid(&t, box_shape(0, 0, 0, 1, depth, 0.5));
+    selkie_oscillation motion;
+    selkie_oscillation_defaults(&motion);
+    motion.translate[0] = 0.02;
+    motion.period = 1.5;
+    motion.ramp = 1.5;
+    selkie_obstacle_def *ball = add_obstacle(&t, sphere_shape(x, 0.2, dimension == 3 ? 0.25 : 0, 0.11));
+    ball->oscillation_count = moves;
+    ball->oscillations = &motion;
+    selkie_world *world = make_world(&t);
+    while (selkie_world_time(world) < 0.03) {
+        step_world(world);
+        fastest = fmax(fastest, sum_particles(world, NULL).max_speed);
+    }
+    selkie_world_destroy(world);
+    return fastest / sqrt(GRAVITY * depth);
+}
+
+static void start_beside_obstacles(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int place = 0; place < (dimension == 3 ? 1 : 3); place++) {
+            const double x = 0.45 + 0.013 * place, still = start_beside_ball(dimension, x, 0);
+            char what[64];
+            snprintf(what, sizeof what, "SPH, ball at %.3f, %dD", x, dimension);
+            note(what, "fastest particle at the start / sqrt(g H)", still);
+            at_most(what, "the same, the ball begins to move / it stays", start_beside_ball(dimension, x, 1) / still,
+                    1.05);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(flies), cmocka_unit_test(swaying_tank),
-                                       cmocka_unit_test(rolling_tank), cmocka_unit_test(methods_agree)};
+                                       cmocka_unit_test(rolling_tank), cmocka_unit_test(methods_agree),
+                                       cmocka_unit_test(start_beside_obstacles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

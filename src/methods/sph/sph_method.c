@@ -25,9 +25,28 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Does a moving obstacle stay where it is in the first moment? Its corners move by less than `still`. */
+static int starts_at_rest(const sk_obstacle *obstacle, double time, double dt, double still)
+{
+    sk_pose now, then;
+    double moved = 0.0;
+    sk_pose_at(obstacle->def, time, &now);
+    sk_pose_at(obstacle->def, time + dt, &then);
+    for (int corner = 0; corner < 8; corner++) {
+        double local[3], x[3], end[3];
+        for (int d = 0; d < 3; d++)
+            local[d] = corner >> d & 1 ? obstacle->local_high[d] : obstacle->local_low[d];
+        sk_pose_to_world(&now, local, x);
+        sk_pose_to_world(&then, local, end);
+        for (int d = 0; d < 3; d++)
+            moved += fabs(end[d] - x[d]);
+    }
+    return moved < still; /* corners at infinity: not a number */
+}
+
 /* The lattice of the start knows nothing of obstacles. Particles that it puts closer to one than half a spacing are
  * compressed, and the first step would shoot them away at the natural speed of the scene. So they move apart before it.
- * Things that push or move by themselves are left alone. */
+ * Things that push or move by themselves are left alone, but not obstacles whose motion begins from rest. */
 static int relax_rounds(const sk_step *step, double *dt, double *still)
 {
     const selkie_scene *scene = step->scene;
@@ -35,13 +54,15 @@ static int relax_rounds(const sk_step *step, double *dt, double *still)
                  sk_scene_surface_tension(scene) > 0.0 || scene->sph.tension > 0.0;
     for (int l = 0; l < scene->liquid_count; l++)
         pushed |= scene->liquids[l].fill_obstacles;
-    for (int o = 0; o < step->solids.obstacle_count; o++)
-        pushed |= step->solids.obstacles[o].moves;
     for (int o = 0; o < scene->object_count; o++)
         pushed |= !scene->objects[o].start_solid || scene->objects[o].timeline_count > 0 ||
                   scene->objects[o].keyframe_count > 0;
     *dt = step->sph->correction_time;
     *still = 1e-3 * step->sph->spacing;
+    for (int o = 0; o < step->solids.obstacle_count; o++) {
+        const sk_obstacle *obstacle = &step->solids.obstacles[o];
+        pushed |= obstacle->moves && !starts_at_rest(obstacle, step->time, *dt, *still);
+    }
     return *dt > 0.0 && step->solids.obstacle_count + scene->object_count > 0 && !pushed ? 10 : 0;
 }
 
