@@ -37,9 +37,9 @@ enum {
 #define SK_STRESS_SMALLEST_DIAGONAL 1e-6f
 
 /* Most stress over mass of rows for which sweeps do: of the finest level, and of others. Sweeps then take up to 30
- * iterations, half of the time of coarse levels; from about four times as much on they take longer. For coarse levels
- * 1.5 is the most that costs no iteration: a box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations
- * with 0.4 and with 1.5, and 6, 6 and 6 with 6. */
+ * iterations, and 0.5 to 0.8 of the time of coarse levels. For coarse levels 1.5 is the most that costs no iteration: a
+ * box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations with 0.4 and with 1.5, and 6, 6 and 6 with 6.
+ */
 #define SK_STRESS_SOFT 48.0f
 #define SK_STRESS_SOFT_COARSE 1.5f
 /* Most diagonal over mass of a row that its mass holds: with the bulk viscosity, and little mass beside a surface. */
