@@ -42,6 +42,12 @@ SK_KERNEL float sk_learn_sigmoid(float x)
     return 1.0f / (1.0f + __builtin_expf(-x));
 }
 
+/* The probability of a calibrated logit: its factor and what is added. */
+SK_KERNEL float sk_learn_calibrated(const float calibration[2], float logit)
+{
+    return sk_learn_sigmoid(calibration[0] * logit + calibration[1]);
+}
+
 /* Negative log likelihood of a label (0 or 1) for a logit; *slope is its derivative. */
 SK_KERNEL float sk_learn_logistic_loss(float logit, float label, float *slope)
 {

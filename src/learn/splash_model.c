@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/simd.h"
 #include "learn/network_kernels.h"
+#include "learn/splash_change_kernels.h"
 #include "learn/tensors.h"
 #include "selkie_config.h"
 
@@ -325,7 +326,7 @@ void sk_splash_scale(const sk_splash_model *model, float *features, int count)
 
 float sk_splash_probability(const sk_splash_model *model, float logit)
 {
-    return sk_learn_sigmoid(model->calibration[0] * logit + model->calibration[1]);
+    return sk_learn_calibrated(model->calibration, logit);
 }
 
 float sk_splash_logit_of(const sk_splash_model *model, float p)
@@ -333,39 +334,9 @@ float sk_splash_logit_of(const sk_splash_model *model, float p)
     return (logf(p / (1.0f - p)) - model->calibration[1]) / model->calibration[0];
 }
 
-/* Quantile of a Student-t distribution with 3 degrees of freedom, by Newton's method; cut at 5. */
-static float student_quantile(float u)
-{
-    const double p = fmin(fmax(u, 1e-4), 1.0 - 1e-4);
-    double t = (p - 0.5) * 2.0;
-    for (int n = 0; n < 40; n++) {
-        const double a = t / sqrt(3.0), part = 1.0 + a * a;
-        const double below = 0.5 + (a / part + atan(a)) / M_PI, density = 2.0 / (M_PI * sqrt(3.0) * part * part);
-        const double step = (below - p) / density;
-        t -= fmin(fmax(step, -1.0 - fabs(t)), 1.0 + fabs(t));
-    }
-    return (float)fmin(fmax(t, -5.0), 5.0);
-}
-
-/* The same for a normal distribution. */
-static float normal_quantile(float u)
-{
-    const double p = fmin(fmax(u, 1e-6), 1.0 - 1e-6);
-    double z = 0.0;
-    for (int n = 0; n < 60; n++) {
-        const double below = 0.5 * erfc(-z / sqrt(2.0)), density = exp(-0.5 * z * z) / sqrt(2.0 * M_PI);
-        z -= fmin(fmax((below - p) / fmax(density, 1e-9), -0.5), 0.5);
-    }
-    return (float)z;
-}
-
 void sk_splash_change(const sk_splash_model *model, const float *outputs, const float random[3], float change[3])
 {
     const int n = model->dimension, normal = model->law == SK_SPLASH_NORMAL;
-    for (int d = 0; d < n; d++) {
-        const float limit = normal ? 12.0f : 6.0f, raw = outputs[n + d];
-        const float log_scale = (normal ? 0.5f : 1.0f) * fminf(fmaxf(raw, -limit), limit);
-        const float quantile = normal ? normal_quantile(random[d]) : student_quantile(random[d]);
-        change[d] = model->spread[d] * (outputs[d] + (random[d] == 0.5f ? 0.0f : expf(log_scale) * quantile));
-    }
+    for (int d = 0; d < n; d++)
+        change[d] = sk_splash_change_along(normal, model->spread[d], outputs[d], outputs[n + d], random[d]);
 }

@@ -163,7 +163,7 @@ static inline void sk_step_set_state(sk_step *step, const struct sk_method *owne
 }
 
 /* Mass (kg) of particle number p. */
-static inline double sk_step_mass(const sk_step *step, const sk_attribute *material, int64_t p)
+SK_KERNEL double sk_step_mass(const sk_step *step, const sk_attribute *material, int64_t p)
 {
     return step->relative_density && material
                ? step->particle_mass * step->relative_density[material->data[p] % SK_TRANSFER_MATERIALS]

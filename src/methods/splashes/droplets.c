@@ -3,8 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "methods/splashes/splash_step_kernels.h"
 #include "methods/splashes/splashes.h"
+
+static inline int find_cell(const sk_step *step, const int cell[3], size_t *local)
+{
+    int slot;
+    *local = sk_grid_find_cell(&step->grid, cell, &slot);
+    return slot;
+}
+
+#define SK_SPLASH_FUNCTION static inline
+#define SK_SPLASH_WORLD const sk_step *
+#define SK_SPLASH_STEP(step) (step)
+#define SK_SPLASH_STOP(step, from, to, velocity) sk_splash_stop(step, from, to, velocity)
+#define SK_SPLASH_FIND(step, cell, local) find_cell(step, cell, local)
+#define SK_SPLASH_IN_SOLID(step, position) sk_splash_in_solid(step, position)
+#define SK_SPLASH_WRAP(step, position) sk_grid_wrap(&(step)->grid, position)
+#include "methods/splashes/splash_fly_plain.h"
 
 /* --- Storage --- */
 
@@ -159,17 +174,6 @@ selkie_code sk_splash_part(sk_step *step, selkie_error *error)
 
 /* --- New droplets --- */
 
-/* Would a droplet be in the air at the end of the model's duration? */
-static int stays_in_air(const sk_step *step, const sk_splashes *s, const sk_particle *from, const float velocity[3])
-{
-    float position[3];
-    const float time = (float)s->model.duration;
-    for (int d = 0; d < 3; d++)
-        position[d] = from->position[d] + time * (velocity[d] + 0.5f * time * (float)step->scene->gravity[d]);
-    sk_grid_wrap(&step->grid, position);
-    return sk_splash_in_air(step, position) && !sk_splash_in_solid(step, position);
-}
-
 /* Coordinates of an event's cell. */
 static void cell_of_event(const sk_grid *grid, int dimension, const sk_splash_event *event, int cell[3])
 {
@@ -182,11 +186,8 @@ static void cell_of_event(const sk_grid *grid, int dimension, const sk_splash_ev
 static uint64_t key_of_event(const sk_step *step, const sk_splash_event *event)
 {
     int cell[3];
-    uint64_t key = 0;
     cell_of_event(&step->grid, step->dimension, event, cell);
-    for (int d = 0; d < 3; d++)
-        key = key << 21 | ((uint64_t)(int64_t)cell[d] & 0x1fffff);
-    return key;
+    return sk_splash_cell_key(cell);
 }
 
 static int compare_cells(const void *a, const void *b)
@@ -195,8 +196,7 @@ static int compare_cells(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Forgets the cells whose time is over, and sorts the others. */
-static void tidy_recent(sk_splashes *s, double time)
+void sk_splash_tidy_cells(sk_splashes *s, double time)
 {
     size_t count = 0;
     for (size_t n = 0; n < s->recent_count; n++)
@@ -249,6 +249,15 @@ static double share_impulse(sk_step *step, const sk_splashes *s, const sk_splash
     return mass;
 }
 
+selkie_code sk_splash_note(const sk_step *step, sk_splashes *s, uint32_t particle, uint64_t key, selkie_error *error)
+{
+    s->counts.made++;
+    SK_TRY(sk_reserve(step->memory, (void **)&s->recent, &s->recent_capacity, s->recent_count + 1, sizeof *s->recent,
+                      "splashes", error));
+    s->recent[s->recent_count++] = (struct sk_splash_cell){key, step->end_time + s->model.duration};
+    return sk_splash_add_pairs(step, s, particle, error);
+}
+
 /* Makes a droplet of a particle. The particles around it lose the momentum that it gains. */
 static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_event *event, selkie_error *error)
 {
@@ -259,7 +268,7 @@ static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_e
     for (int d = 0; d < 3; d++)
         velocity[d] = particle->velocity[d] + event->change[d];
     if (particle->flags & (SK_PARTICLE_DEAD | SK_PARTICLE_DRIVEN) || !(receivers > 0.0) ||
-        (step->scene->splash.look_ahead && !stays_in_air(step, s, particle, velocity))) {
+        (step->scene->splash.look_ahead && !splash_stays_in_air(step, (float)s->model.duration, particle, velocity))) {
         s->counts.reverted++;
         return SELKIE_OK;
     }
@@ -276,34 +285,26 @@ static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_e
     SK_TRY(sk_reserve(step->memory, (void **)&s->fresh, &s->fresh_capacity, s->fresh_count + 1, sizeof *s->fresh,
                       "splashes", error));
     s->fresh[s->fresh_count++] = (struct sk_splash_new){event->particle, event->block};
-    s->counts.made++;
-    SK_TRY(sk_reserve(step->memory, (void **)&s->recent, &s->recent_capacity, s->recent_count + 1, sizeof *s->recent,
-                      "splashes", error));
-    s->recent[s->recent_count++] =
-        (struct sk_splash_cell){key_of_event(step, event), step->end_time + s->model.duration};
-    return sk_splash_add_pairs(step, s, particle->id, error);
+    return sk_splash_note(step, s, particle->id, key_of_event(step, event), error);
 }
 
 /* --- Flight --- */
 
-/* Moves a droplet. Returns 0 if it comes back to the liquid: at a solid, at the end of the domain, or in liquid once it
- * is as old as the model's duration. */
-static int fly(const sk_step *step, const sk_splashes *s, sk_particle *droplet, float *age)
+/* Drag over mass goes as the inverse of the size, and the liquid of a droplet is shared by its particle and its pairs.
+ */
+sk_splash_flight sk_splash_begin_flight(const sk_step *step, const sk_splashes *s)
 {
-    const float dt = (float)step->dt, drag = (float)step->scene->splash.air_drag;
-    float gain[3], position[3];
+    const selkie_splash_def *def = &step->scene->splash;
+    sk_splash_flight flight = {.dt = (float)step->dt,
+                               .duration = (float)s->model.duration,
+                               .drag = (float)def->air_drag,
+                               .piece_drag =
+                                   (float)(def->air_drag * pow(1.0 + 2.0 * def->pairs, 1.0 / step->dimension)),
+                               .pairs = s->pairs,
+                               .pair_count = s->pair_count};
     for (int d = 0; d < 3; d++)
-        gain[d] = (float)(step->scene->gravity[d] * 0.5 * (step->last_dt + step->dt));
-    sk_splash_accelerate(droplet->velocity, gain, drag, dt);
-    for (int d = 0; d < 3; d++)
-        position[d] = droplet->position[d] + (d < step->dimension ? dt * droplet->velocity[d] : 0.0f);
-    *age += dt;
-    const int stopped = sk_splash_stop(step, droplet->position, position, droplet->velocity);
-    sk_grid_wrap(&step->grid, position);
-    if (!sk_splash_in_domain(step, position))
-        return 0;
-    memcpy(droplet->position, position, sizeof position);
-    return !stopped && (*age < (float)s->model.duration || sk_splash_in_air(step, position));
+        flight.gain[d] = (float)(step->scene->gravity[d] * 0.5 * (step->last_dt + step->dt));
+    return flight;
 }
 
 /* Appends the droplets that came back, then those that fly on. The particles before them have not moved: lists of
@@ -335,21 +336,16 @@ static selkie_code put_back(sk_step *step, sk_splashes *s, int64_t returned, sel
 static int64_t fly_all(sk_step *step, sk_splashes *s)
 {
     const size_t offset = age_offset(&step->particles);
+    const sk_splash_flight flight = sk_splash_begin_flight(step, s);
     int64_t returned = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : returned)
     for (int64_t n = 0; n < (int64_t)s->apart_count; n++) {
         char *packed = s->apart + (size_t)n * s->apart_bytes;
         sk_particle droplet;
-        float age, from[3];
+        float age;
         memcpy(&droplet, packed, sizeof droplet);
         memcpy(&age, packed + offset, sizeof age);
-        memcpy(from, droplet.position, sizeof from);
-        if (fly(step, s, &droplet, &age)) {
-            sk_splash_fly_pairs(step, s, &droplet, from, age);
-        } else {
-            age = 0.0f;
-            returned++;
-        }
+        returned += !splash_fly_all(step, &flight, &droplet, &age);
         memcpy(packed, &droplet, sizeof droplet);
         memcpy(packed + offset, &age, sizeof age);
     }
@@ -379,7 +375,7 @@ selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
 
     /* New ones leave the liquid, and stay where they are until the next step. */
     s->fresh_count = 0;
-    tidy_recent(s, step->end_time);
+    sk_splash_tidy_cells(s, step->end_time);
     const size_t known = s->recent_count;
     for (size_t n = 0; n < s->event_count; n++) {
         const struct sk_splash_cell cell = {key_of_event(step, &s->events[n]), 0.0};

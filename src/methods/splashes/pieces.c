@@ -36,27 +36,6 @@ int sk_splash_stop(const sk_step *step, const float from[3], float to[3], float 
     return 1;
 }
 
-int sk_splash_in_domain(const sk_step *step, const float position[3])
-{
-    int inside = 1;
-    for (int d = 0; d < step->dimension; d++)
-        inside &=
-            (step->grid.periodic >> d & 1) || (position[d] > step->grid.low[d] && position[d] < step->grid.high[d]);
-    return inside;
-}
-
-int sk_splash_in_air(const sk_step *step, const float position[3])
-{
-    const sk_grid *grid = &step->grid;
-    int cell[3] = {0, 0, 0}, slot;
-    if (!sk_splash_in_domain(step, position))
-        return 0;
-    for (int d = 0; d < step->dimension; d++)
-        cell[d] = (int)floor((position[d] - grid->corner[d]) / grid->cell_size);
-    const size_t local = sk_grid_find_cell(grid, cell, &slot);
-    return !slot || (grid->kinds[(size_t)slot * (size_t)grid->block_cells + local] & SK_CELL_KIND_MASK) == SK_CELL_AIR;
-}
-
 /* Blocks far from the liquid have no cells that could tell. */
 int sk_splash_in_solid(const sk_step *step, const float position[3])
 {
@@ -67,14 +46,6 @@ int sk_splash_in_solid(const sk_step *step, const float position[3])
 }
 
 /* --- Pairs --- */
-
-/* Drag over mass goes as the inverse of the size, and the liquid of a droplet is shared by its particle and its pairs.
- */
-static float drag_of_piece(const sk_step *step)
-{
-    const selkie_splash_def *def = &step->scene->splash;
-    return (float)(def->air_drag * pow(1.0 + 2.0 * def->pairs, 1.0 / step->dimension));
-}
 
 /* Velocities relative to the droplet have the spread of the changes of velocity in training. */
 selkie_code sk_splash_add_pairs(const sk_step *step, sk_splashes *s, uint32_t particle, selkie_error *error)
@@ -112,56 +83,6 @@ void sk_splash_sort_pairs(sk_splashes *s)
         qsort(s->pairs, s->pair_count, sizeof *s->pairs, compare_pairs);
 }
 
-/* The first pair of a particle, or where it would be. */
-static size_t first_pair(const sk_splashes *s, uint32_t particle)
-{
-    size_t low = 0, high = s->pair_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->pairs[middle].particle < particle)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Moves one of a pair, on the side `sign`. Does it fly on? */
-static int piece_flies(const sk_step *step, const sk_splashes *s, const sk_particle *droplet, const float from[3],
-                       const float before[3], const sk_splash_pair *pair, float sign, float age)
-{
-    float begin[3], end[3];
-    for (int d = 0; d < 3; d++) {
-        begin[d] = from[d] + sign * before[d];
-        end[d] = begin[d] + (float)step->dt * (droplet->velocity[d] + sign * pair->velocity[d]);
-    }
-    if (sk_splash_stop(step, begin, end, NULL))
-        return 0;
-    sk_grid_wrap(&step->grid, end);
-    return sk_splash_in_domain(step, end) && (age < (float)s->model.duration || sk_splash_in_air(step, end));
-}
-
-/* The pair moves with its droplet, and apart by its own velocity. The air slows that velocity by the mean of both
- * squared speeds, the same for both, so that the droplet stays in the middle. A pair ends when one of it does. */
-void sk_splash_fly_pairs(const sk_step *step, const sk_splashes *s, const sk_particle *droplet, const float from[3],
-                         float age)
-{
-    const float dt = (float)step->dt, drag = drag_of_piece(step);
-    for (size_t n = first_pair(s, droplet->id); n < s->pair_count && s->pairs[n].particle == droplet->id; n++) {
-        sk_splash_pair *pair = &s->pairs[n];
-        float before[3], square = 0.0f;
-        memcpy(before, pair->offset, sizeof before);
-        for (int d = 0; d < 3; d++)
-            square += droplet->velocity[d] * droplet->velocity[d] + pair->velocity[d] * pair->velocity[d];
-        for (int d = 0; d < 3; d++) {
-            pair->velocity[d] /= 1.0f + drag * sqrtf(square) * dt;
-            pair->offset[d] += dt * pair->velocity[d];
-        }
-        pair->flies = (uint32_t)(piece_flies(step, s, droplet, from, before, pair, 1.0f, age) &&
-                                 piece_flies(step, s, droplet, from, before, pair, -1.0f, age));
-    }
-}
-
 void sk_splash_end_pairs(sk_splashes *s)
 {
     size_t kept = 0;
@@ -182,7 +103,8 @@ size_t sk_splash_list_pieces(const sk_step *step, sk_splash_piece *pieces)
         const sk_particle *droplet = &step->particles.records[p];
         if (!(ages[p] > 0.0f))
             continue;
-        for (size_t n = first_pair(s, droplet->id); n < s->pair_count && s->pairs[n].particle == droplet->id; n++)
+        for (size_t n = sk_splash_first_pair(s->pairs, s->pair_count, droplet->id);
+             n < s->pair_count && s->pairs[n].particle == droplet->id; n++)
             for (int second = 0; second < 2; second++) {
                 const float sign = second ? -1.0f : 1.0f;
                 sk_splash_piece *piece = &pieces[count++];

@@ -3,12 +3,10 @@
 #include <string.h>
 
 #include "base/dimension.h"
-#include "base/random.h"
 #include "grid/deal.h"
 #include "grid/tile.h"
-#include "learn/network_kernels.h"
 #include "methods/cells.h"
-#include "methods/splashes/splash_step_kernels.h"
+#include "methods/splashes/splash_find_kernels.h"
 #include "methods/splashes/splashes.h"
 
 enum {
@@ -16,8 +14,7 @@ enum {
     WIDTH = SK_TILE_N(HALO),
     VALUES = SK_TILE_VALUES(HALO),
     BATCH = SK_SPLASH_BATCH,
-    OWN = 2 * SELKIE_DIM + 1,
-    MOST_STEPS = 4 /* from one look at a cell to the next */
+    OWN = 2 * SELKIE_DIM + 1
 };
 static const int tile_step[3] = {1, WIDTH, SELKIE_DIM == 3 ? WIDTH *WIDTH : 0};
 
@@ -50,11 +47,8 @@ static inline __attribute__((always_inline)) void average_faces(const sk_grid *g
             const float *lower = f->faces + 1 + wide * (y + 1) + (SELKIE_DIM == 3 ? wide * wide * (z + 1) : 0);
             const float *upper = lower + step[d];
             float *to = f->velocity[d] + first + WIDTH * (y + first + (SELKIE_DIM == 3 ? WIDTH * (z + first) : 0));
-            for (int x = 0; x < count; x++) { /* NaN: not known */
-                const float low = lower[x] == lower[x] ? lower[x] : upper[x];
-                const float mean = 0.5f * (low + (upper[x] == upper[x] ? upper[x] : low));
-                to[x] = mean == mean ? mean : 0.0f;
-            }
+            for (int x = 0; x < count; x++)
+                to[x] = sk_splash_centre(lower[x], upper[x]);
         }
 }
 
@@ -114,44 +108,18 @@ static int tile_place(int c)
     return n;
 }
 
-/* Eq. 7 of Um et al. 2018 over windows of the duration, with the probabilities of balanced classes. `state` holds the
- * sum and the part of the window that is over. */
-static int passes_window(float logit, float part, float state[2])
-{
-    state[0] += (2.0f * sk_learn_sigmoid(logit) - 1.0f) * sqrtf(part);
-    state[1] += part;
-    if (state[1] < 1.0f - 1e-6f)
-        return 0;
-    const int splash = state[0] > 0.0f;
-    state[0] = state[1] = 0.0f;
-    return splash;
-}
-
-/* Does a particle's hazard pass its threshold? What is left of an exponential threshold has the same distribution
- * again, so each look draws a new one, and particles need not carry it. */
-static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float share)
-{
-    const selkie_splash_def *def = &step->scene->splash;
-    const float p = sk_splash_probability(&s->model, logit), part = (float)(s->every * step->dt / s->model.duration);
-    if (sk_learn_sigmoid(logit) < (float)def->threshold) /* of balanced classes, as in the paper */
-        return 0;
-    return share * (float)def->rate * sk_splash_step_hazard(p, part) >=
-           sk_splash_threshold(step->scene->seed, id, (uint32_t)step->step_count);
-}
-
 /* The change of velocity of a new droplet, along the axes of the scene. */
 static void draw_change(const sk_step *step, const sk_splashes *s, const finder *f, int row, float change[3])
 {
     const sk_particle *particle = &step->particles.records[f->particles[row]];
     const sk_splash_frame *frame = &f->frames[f->cell[row]];
     const size_t cell = (size_t)s->model.cell_count;
-    float inputs[SK_SPLASH_FEATURES], outputs[6], random[3] = {0.5f, 0.5f, 0.5f}, own[3];
+    float inputs[SK_SPLASH_FEATURES], outputs[6], random[3], own[3];
     memcpy(inputs, f->features + (size_t)f->cell[row] * cell, cell * sizeof *inputs);
     memcpy(inputs + cell, f->own + (size_t)row * OWN, OWN * sizeof *inputs);
     sk_network_evaluate(s->model.modifier, inputs, 1, outputs, 1);
-    for (int d = 0; d < SELKIE_DIM && !step->scene->splash.mean_velocity; d++)
-        random[d] =
-            sk_random_float(step->scene->seed, particle->id, 1000u + 3u * (uint64_t)step->step_count + (uint64_t)d);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        random[d] = sk_splash_chance(&s->looks, particle->id, d);
     sk_splash_change(&s->model, outputs, random, own);
     change[0] = change[1] = change[2] = 0.0f;
     for (int n = 0; n < SELKIE_DIM; n++)
@@ -165,9 +133,9 @@ static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *wind
     sk_splash_logits(&s->model, f->products, f->cell, f->own, f->count, f->logits);
     for (int r = 0; r < f->count; r++) {
         const int64_t p = f->particles[r];
-        const float part = (float)(s->every * step->dt / s->model.duration);
-        if (window ? !passes_window(f->logits[r], part, (float *)(void *)(window->data + 2 * p))
-                   : !passes(step, s, step->particles.records[p].id, f->logits[r], f->share[r]))
+        const uint32_t id = step->particles.records[p].id;
+        if (window ? !sk_splash_passes_window(&s->looks, f->logits[r], (float *)(void *)(window->data + 2 * p))
+                   : !sk_splash_passes(&s->looks, id, f->logits[r], f->share[r]))
             continue;
         s->chosen[p] = 1;
         f->chosen = 1;
@@ -187,9 +155,7 @@ static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_sp
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
                          (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
-        const float low = fminf(fmaxf(floorf(at), -1.0f), (float)(SK_BLOCK_N - 1));
-        fraction[d] = fminf(fmaxf(at - low, 0.0f), 1.0f);
-        corner += ((int)low + HALO) * tile_step[d];
+        corner += (sk_splash_lower(at, SK_BLOCK_N, &fraction[d]) + HALO) * tile_step[d];
     }
     sk_splash_own_features(cells, &s->options, tile_place(f->cells[number]), corner, fraction, &f->frames[number],
                            velocity, f->own + (size_t)f->count * OWN);
@@ -201,8 +167,7 @@ static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_sp
 /* Can a particle become a droplet? Sources drive some, and solid ones stay. */
 static int can_leave(const sk_step *step, const sk_splashes *s, int64_t p)
 {
-    return !(step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING)) &&
-           sk_splash_is_liquid(step, s, p);
+    return !sk_splash_is_driven(step->particles.records[p].flags) && sk_splash_is_liquid(step, s, p);
 }
 
 /* The particle of a cell that lies farthest towards the air among those that can leave, or -1. */
@@ -212,8 +177,8 @@ static int64_t outermost(const sk_step *step, const sk_splashes *s, const sk_spl
     float slope[SELKIE_DIM], least = INFINITY;
     int64_t found = -1;
     for (int d = 0; d < SELKIE_DIM; d++)
-        slope[d] = fminf(fmaxf(cells->fill[tile_place(c) + tile_step[d]], 0.0f), 1.0f) -
-                   fminf(fmaxf(cells->fill[tile_place(c) - tile_step[d]], 0.0f), 1.0f);
+        slope[d] = sk_splash_wet(cells->fill[tile_place(c) + tile_step[d]]) -
+                   sk_splash_wet(cells->fill[tile_place(c) - tile_step[d]]);
     for (uint32_t p = start[c]; p < start[c + 1]; p++) {
         const float *position = step->particles.records[p].position;
         float depth = 0.0f;
@@ -259,14 +224,7 @@ static void draw_candidates(const sk_step *step, sk_splashes *s, sk_attribute *w
             count += can_leave(step, s, p);
         if (!count)
             continue;
-
-        /* The draw depends on the place of the cell and on the step alone. */
-        uint64_t place = (uint64_t)c;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            place = place << 16 | (uint64_t)(uint16_t)grid->coordinates[block][d];
-        const float random = sk_random_float(step->scene->seed, place, 0x5b1a0000u + (uint64_t)step->step_count);
-        int left = (int)(random * (float)count);
-        left = left < count ? left : count - 1;
+        int left = sk_splash_drawn(&s->looks, c, grid->coordinates[block], SELKIE_DIM, count);
         uint32_t p = start[c];
         while (!can_leave(step, s, p) || left-- > 0)
             p++;
@@ -318,7 +276,7 @@ static void add_cell(const sk_splashes *s, const sk_splash_cells *cells, int c, 
     }
     int beyond = 0;
     for (int k = 0; k < n; k++)
-        beyond |= fabsf(features[k]) > 2.0f * s->model.largest[k] + 0.1f;
+        beyond |= sk_splash_is_beyond(features[k], s->model.largest[k]);
     f->beyond += beyond;
     f->looks++;
     f->cells[f->cell_count++] = c;
@@ -334,12 +292,10 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *window, in
         f->fill,
         {tile_step[0], tile_step[1], tile_step[2]},
         SELKIE_DIM};
-    int loaded = 0, turn = (int)(step->step_count % s->every);
+    int loaded = 0;
     f->chosen = s->marked[block] = 0;
     memset(s->chosen + start[0], 0, start[SK_BLOCK_CELLS] - start[0]);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        turn += grid->coordinates[block][d] & 3;
-    if (turn % s->every)
+    if (!sk_splash_has_turn(step->step_count, grid->coordinates[block], SELKIE_DIM, s->every))
         return;
     load_fill(step, block, f);
     if (!mark_air(f))
@@ -397,8 +353,7 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
                       error));
     SK_TRY(sk_reserve(step->memory, (void **)&s->marked, &s->marked_capacity, (size_t)grid->particle_blocks + 1, 1,
                       "splashes", error));
-    /* A cell is looked at once in the model's duration, as in training: after the nearest whole number of steps. */
-    s->every = (int)fmin(fmax(round(s->model.duration / step->dt), 1.0), MOST_STEPS);
+    sk_splash_begin_looks(step, s);
     int64_t looks = 0, beyond = 0;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);

@@ -85,6 +85,22 @@ static selkie_code create(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+void sk_splash_begin_looks(const sk_step *step, sk_splashes *s)
+{
+    enum { MOST_STEPS = 4 }; /* from one look at a cell to the next */
+    const selkie_splash_def *def = &step->scene->splash;
+
+    /* A cell is looked at once in the model's duration, as in training: after the nearest whole number of steps. */
+    s->every = (int)fmin(fmax(round(s->model.duration / step->dt), 1.0), MOST_STEPS);
+    s->looks = (sk_splash_looks){.seed = step->scene->seed,
+                                 .step = (uint64_t)step->step_count,
+                                 .part = (float)(s->every * step->dt / s->model.duration),
+                                 .rate = (float)def->rate,
+                                 .threshold = (float)def->threshold,
+                                 .calibration = {s->model.calibration[0], s->model.calibration[1]},
+                                 .mean_velocity = def->mean_velocity};
+}
+
 static void destroy(sk_step *step)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);

@@ -16,6 +16,7 @@
 
 #include "learn/splash_model.h"
 #include "methods/method.h"
+#include "methods/splashes/splash_find_kernels.h"
 
 extern const sk_method sk_method_splashes;
 
@@ -36,12 +37,45 @@ typedef struct sk_splash_pair {
 } sk_splash_pair;
 #define SK_SPLASH_PIECES 0x80000000u /* ids of particles are smaller */
 
+/* The first of the pairs (by the droplet's particle) of a particle, or where it would be. */
+SK_KERNEL size_t sk_splash_first_pair(const sk_splash_pair *pairs, size_t count, uint32_t particle)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (pairs[middle].particle < particle)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What the flight of droplets in a step depends on. */
+typedef struct sk_splash_flight {
+    float dt, duration;     /* s    of the step; of the model */
+    float gain[3];          /* m/s  of gravity */
+    float drag, piece_drag; /* 1/m  of a droplet, and of those below a particle's size */
+    sk_splash_pair *pairs;  /* [pair_count] by the droplet's particle */
+    size_t pair_count;
+} sk_splash_flight;
+
+/* Key of a cell of the grid. */
+SK_KERNEL uint64_t sk_splash_cell_key(const int cell[3])
+{
+    uint64_t key = 0;
+    for (int d = 0; d < 3; d++)
+        key = key << 21 | ((uint64_t)(int64_t)cell[d] & 0x1fffff);
+    return key;
+}
+
 typedef struct sk_splashes {
     sk_splash_model model;
     sk_splash_options options;
-    float speed;      /* m/s  that scales velocities */
-    int every;        /*      steps: blocks take turns, and count so many steps at once. 1 where steps are long */
-    float calm_logit; /*      expectation: cells whose outermost particle is below it are left out */
+    float speed;           /* m/s  that scales velocities */
+    int every;             /*      steps: blocks take turns, and count so many steps at once. 1 where steps are long */
+    sk_splash_looks looks; /* of the step */
+    float calm_logit;      /*      expectation: cells whose outermost particle is below it are left out */
 
     /* Droplets while they are apart: records, then attributes, of each. */
     char *apart;
@@ -104,6 +138,13 @@ static inline int sk_splash_is_liquid(const sk_step *step, const sk_splashes *s,
            !(s->liquid_fraction && s->liquid_fraction[p] < 0.5f);
 }
 
+/* How often a cell is looked at, and what a look in this step depends on. */
+void sk_splash_begin_looks(const sk_step *step, sk_splashes *s);
+/* Does a source drive a particle with these flags, or is it no longer there? It makes no splash. */
+SK_KERNEL int sk_splash_is_driven(uint32_t flags)
+{
+    return (flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING)) != 0;
+}
 /* Marks the particles that become droplets, with their changes of velocity. */
 selkie_code sk_splash_find_2d(sk_step *step, selkie_error *error);
 selkie_code sk_splash_find_3d(sk_step *step, selkie_error *error);
@@ -111,19 +152,20 @@ selkie_code sk_splash_find_3d(sk_step *step, selkie_error *error);
 selkie_code sk_splash_part(sk_step *step, selkie_error *error);
 selkie_code sk_splash_fly(sk_step *step, selkie_error *error);
 
+/* Parts of the flight. What it depends on; cells whose time is over are forgotten, and the others in order; a droplet
+ * has been made of a particle (by id) in a cell (by key). */
+sk_splash_flight sk_splash_begin_flight(const sk_step *step, const sk_splashes *s);
+void sk_splash_tidy_cells(sk_splashes *s, double time);
+selkie_code sk_splash_note(const sk_step *step, sk_splashes *s, uint32_t particle, uint64_t key, selkie_error *error);
+
 /* Does a solid stop a path between two points (m)? If so, `to` becomes the place where it ends, and `velocity` (m/s;
  * may be NULL) loses its part into the solid. */
 int sk_splash_stop(const sk_step *step, const float from[3], float to[3], float velocity[3]);
-int sk_splash_in_domain(const sk_step *step, const float position[3]);
-/* Is a place in the domain, and not in liquid? */
-int sk_splash_in_air(const sk_step *step, const float position[3]);
 int sk_splash_in_solid(const sk_step *step, const float position[3]);
 
-/* Pairs: makes those of a new droplet (by id); moves those of one that has moved; removes those that have ended or
- * whose droplet has; brings them in order. */
+/* Pairs: makes those of a new droplet (by id); removes those that have ended or whose droplet has; brings them in
+ * order. */
 selkie_code sk_splash_add_pairs(const sk_step *step, sk_splashes *s, uint32_t particle, selkie_error *error);
-void sk_splash_fly_pairs(const sk_step *step, const sk_splashes *s, const sk_particle *droplet, const float from[3],
-                         float age);
 void sk_splash_end_pairs(sk_splashes *s);
 void sk_splash_sort_pairs(sk_splashes *s);
 
