@@ -258,6 +258,7 @@ static selkie_code drive(sk_step *step, const sk_source *source, selkie_error *e
 {
     sk_cuda *cuda = step->cuda;
     const region in = region_of(step, source);
+    SK_TRY(sk_sources_drive(step, source, error)); /* what the stream begins with is on the host still */
     SK_LAUNCH_SIMPLE(cuda, drive_region, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
                      in);
     return launched("a source", error);

@@ -447,8 +447,7 @@ static selkie_code fill(const sk_sources *sources, sk_source *source, const selk
     return SELKIE_OK;
 }
 
-/* Particles inside a running stream take its velocity. */
-static selkie_code drive(sk_step *step, const sk_source *source, selkie_error *error)
+selkie_code sk_sources_drive(sk_step *step, const sk_source *source, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
     sk_attribute *affine = sk_particles_find_attribute(particles, "affine");
@@ -599,7 +598,7 @@ selkie_code sk_sources_emit_with(sk_step *step, const sk_sources_form *form, sel
     return SELKIE_OK;
 }
 
-static const sk_sources_form on_host = {drain, count_inside, survey, drive, keep_driven, end_drive};
+static const sk_sources_form on_host = {drain, count_inside, survey, sk_sources_drive, keep_driven, end_drive};
 
 selkie_code sk_sources_run(sk_step *step, selkie_error *error)
 {

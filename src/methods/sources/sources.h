@@ -63,6 +63,8 @@ typedef struct sk_sources_form {
 } sk_sources_form;
 /* Which streams run in this step: sets the inlets. */
 void sk_sources_find_running(sk_step *step);
+/* The particles of the host's store inside a running stream take its velocity. */
+selkie_code sk_sources_drive(sk_step *step, const sk_source *source, selkie_error *error);
 selkie_code sk_sources_run_with(sk_step *step, const sk_sources_form *form, selkie_error *error);
 selkie_code sk_sources_emit_with(sk_step *step, const sk_sources_form *form, selkie_error *error);
 /* Before the sort: drains, fills, and drives the particles inside streams. */
