@@ -439,9 +439,10 @@ struct sk_cuda {
     size_t role_bytes;
     sk_cuda_sums *sums; /* of probes; NULL = none yet. Not among the allocations */
     size_t sum_bytes;
-    struct sk_cuda_drag *drag;     /* no-slip bodies in the viscous solve; NULL = none */
-    struct sk_cuda_bodies *bodies; /* rigid bodies in the liquid; NULL = none. Not among the allocations */
-    struct sk_cuda_soft *soft;     /* bodies of particles; likewise */
+    struct sk_cuda_drag *drag;         /* no-slip bodies in the viscous solve; NULL = none */
+    struct sk_cuda_bodies *bodies;     /* rigid bodies in the liquid; NULL = none. Not among the allocations */
+    struct sk_cuda_soft *soft;         /* bodies of particles; likewise */
+    struct sk_cuda_splashes *splashes; /* likewise */
 };
 
 /* --- the host's side --- */
@@ -476,6 +477,10 @@ selkie_code sk_cuda_take_soft(sk_step *step, selkie_error *error);
 void sk_cuda_point_soft(sk_cuda *cuda);
 void sk_cuda_soft_changed(sk_cuda *cuda);
 void sk_cuda_release_soft(sk_cuda *cuda);
+/* Splashes: does the step have droplets apart from the particles, or had some; bytes; gives back their memory. */
+int sk_cuda_has_droplets(const sk_cuda *cuda);
+size_t sk_cuda_splash_bytes(const sk_cuda *cuda);
+void sk_cuda_release_splashes(sk_cuda *cuda);
 /* Gives back the memory of liquid boundaries. */
 void sk_cuda_release_roles(sk_cuda *cuda);
 /* Gives back the pinned memory that frames left, once all of them are written. */

@@ -625,11 +625,12 @@ static void take_sums(sk_step *step)
     memcpy(&heat->sums.warmest, &results->heat.range[1], sizeof heat->sums.warmest);
 }
 
-/* The phase that follows the move: the sums have come with the results of the step, but for what sources have added. */
+/* The phase that follows the move: the sums have come with the results of the step, but for what sources have added and
+ * for droplets. */
 selkie_code SK_DIM(sk_cuda_heat_sums)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    if (!step->sources)
+    if (!step->sources && !sk_cuda_has_droplets(cuda))
         return SELKIE_OK;
     SK_TRY(SK_DIM(sk_cuda_sum_heat)(step, error));
     SK_CUDA_TRY(cudaMemcpyAsync(&cuda->results->heat, &cuda->data->results.heat, sizeof cuda->results->heat,

@@ -51,6 +51,9 @@ static const struct {
     {"particle_forces", "particle_forces", {sk_cuda_particle_forces, sk_cuda_particle_forces}},
     {"sources", "sources", {sk_cuda_sources, sk_cuda_sources}},
     {"sources", "emit", {sk_cuda_emit, sk_cuda_emit}},
+    {"splashes", "droplets_apart", {sk_cuda_part_droplets_2d, sk_cuda_part_droplets_3d}},
+    {"splashes", "splashes", {sk_cuda_find_splashes_2d, sk_cuda_find_splashes_3d}},
+    {"splashes", "droplets", {sk_cuda_fly_droplets_2d, sk_cuda_fly_droplets_3d}},
     {"rigid_liquid", "couple", {sk_cuda_couple_2d, sk_cuda_couple_3d}},
     {"rigid_liquid", "drag", {sk_cuda_drag_2d, sk_cuda_drag_3d}},
     {"rigid_liquid", "bodies", {sk_cuda_bodies_2d, sk_cuda_bodies_3d}},
@@ -191,6 +194,7 @@ static const char *missing_beside_particle_bodies(const selkie_scene *scene)
            : sk_scene_viscosity(scene) > 0.0       ? "bodies of particles in a viscous liquid"
            : sk_scene_has_heat(scene)              ? "bodies of particles with heat"
            : sk_scene_surface_tension(scene) > 0.0 ? "bodies of particles with surface tension"
+           : scene->splashes && scene->splashes[0] ? "bodies of particles with splashes"
            : scene->domain.periodic                ? "bodies of particles between periodic sides"
                                                    : NULL;
 }

@@ -45,6 +45,9 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     selkie_code sk_cuda_soft_meet_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_cuda_soft_lead_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_cuda_soft_follow_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_part_droplets_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_find_splashes_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_fly_droplets_##dim(sk_step *step, selkie_error *error);                                        \
     /* Bodies in a solve: their lists, between its system and its start; the start in their space; what follows a      \
      * cycle, a product, and a fresh residual (from the solution before it, into the residual after it). */            \
     selkie_code sk_cuda_read_modes_##dim(sk_step *step, selkie_error *error);                                          \

@@ -143,7 +143,8 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
 
 size_t sk_cuda_bytes(const sk_step *step)
 {
-    return step->cuda ? step->cuda->bytes + step->cuda->role_bytes + step->cuda->sum_bytes : 0;
+    const sk_cuda *cuda = step->cuda;
+    return cuda ? cuda->bytes + cuda->role_bytes + cuda->sum_bytes + sk_cuda_splash_bytes(cuda) : 0;
 }
 
 int sk_cuda_block_count(const sk_step *step)

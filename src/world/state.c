@@ -242,6 +242,7 @@ selkie_code sk_world_restore_state(selkie_world *world, int count, const sk_stat
     world->failed = 0;
     world->warning[0] = 0;
     take_particles(particles, &header, &found); /* measuring has sorted them */
+    sk_cuda_particles_changed(step);
     step->none_inside = 0;
     step->sums.max_speed = header.max_speed;
     memcpy(step->positions, header.positions, sizeof header.positions);
