@@ -105,7 +105,7 @@ void sk_oscillation_at(const selkie_oscillation *oscillation, double time, doubl
     const double angle = w * time + oscillation->phase * radians_per_degree;
     const double sine = sin(angle), slope = w * cos(angle), bend = -w * w * sine;
     double r = 1.0, r1 = 0.0, r2 = 0.0;
-    if (time < oscillation->ramp) {
+    if (time < oscillation->ramp && oscillation->ramp > 0.0) { /* time may be below 0: forces begin half a step early */
         const double s = time > 0.0 ? time / oscillation->ramp : 0.0, rest = 1.0 - s;
         r = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s);
         r1 = 30.0 * s * s * rest * rest / oscillation->ramp;

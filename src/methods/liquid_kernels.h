@@ -87,13 +87,6 @@ typedef struct sk_closed_face {
     float velocity; /* m/s  of the solid */
 } sk_closed_face;
 
-/* Velocity (m/s) of a face on a closed wall of the domain. Liquid beside it is at rest across it. Particles in the air
- * leave the wall freely, or they would stick to a ceiling. */
-SK_KERNEL float sk_wall_velocity(float velocity, int beside_liquid, int away)
-{
-    return !beside_liquid && velocity * (float)away > 0.0f ? velocity : 0.0f;
-}
-
 /* Velocity of a face after the solve. It is unknown (NaN) behind solids, and far from particles unless liquid is beside
  * the face. Particles near the face (`had_velocity`) take the velocity of a no-slip surface. */
 SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_liquid, float open,
@@ -104,9 +97,7 @@ SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_li
         projected = (velocity == velocity ? velocity : 0.0f) + descent;
     if (!(open > 0.0f))
         projected = closed->sticks && had_velocity ? closed->velocity : __builtin_nanf("");
-    return closed->on_wall && had_velocity && (projected != projected || !(open > 0.0f))
-               ? sk_wall_velocity(velocity, beside_liquid, closed->on_wall)
-               : projected;
+    return closed->on_wall && had_velocity && (projected != projected || !(open > 0.0f)) ? 0.0f : projected;
 }
 
 #endif

@@ -151,6 +151,7 @@ static selkie_code relax(selkie_world *world, const sk_method *method, selkie_er
     memcpy(weight, gravity, sizeof weight);
     memset(gravity, 0, sizeof weight);
     step->dt = step->last_dt = dt;
+    step->end_time = step->time; /* no time in which forces act */
     selkie_code code = SELKIE_OK;
     for (int n = 0; code == SELKIE_OK && n < rounds; n++) {
         code = relax_once(world, error);

@@ -252,6 +252,33 @@ static void rolling_tank(void **state)
 }
 
 /* The same rolling and swaying tank with every method: height of the water, force and torque on the walls. */
+/* A ball in a tank that rolls from the first moment on: starts are corrected before any force acts. */
+static void ball_in_a_rolling_tank(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 3; n++) {
+        test_scene t;
+        tank(&t, 2, 1, 0.6, 1, 0.02);
+        selkie_scene_set_method(&t.scene, n == 2 ? SELKIE_METHOD_SPH : SELKIE_METHOD_FLIP);
+        t.scene.incompressibility = n == 1 ? SELKIE_INCOMPRESSIBILITY_UNILATERAL : SELKIE_INCOMPRESSIBILITY_BILATERAL;
+        t.scene.volume = SELKIE_VOLUME_AUTO;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.24, 1));
+        add_obstacle(&t, sphere_shape(0.5, 0.1, 0.5, 0.06));
+        selkie_oscillation motion;
+        selkie_oscillation_defaults(&motion);
+        motion.rotate[2] = 3.0;
+        motion.period = 1.55;
+        set3(t.scene.frame.center, 0.5, 0, 0);
+        t.scene.frame.oscillation_count = 1;
+        t.scene.frame.oscillations = &motion;
+        selkie_world *world = make_world(&t);
+        run_until(world, 0.1);
+        at_most("ball in a rolling tank", "largest speed after 0.1 s, m/s", selkie_world_statistics(world)->max_speed,
+                1.0);
+        selkie_world_destroy(world);
+    }
+}
+
 static void methods_agree(void **state)
 {
     (void)state;
@@ -343,8 +370,11 @@ static void start_beside_obstacles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(flies), cmocka_unit_test(swaying_tank),
-                                       cmocka_unit_test(rolling_tank), cmocka_unit_test(methods_agree),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(flies),
+                                       cmocka_unit_test(swaying_tank),
+                                       cmocka_unit_test(rolling_tank),
+                                       cmocka_unit_test(methods_agree),
+                                       cmocka_unit_test(ball_in_a_rolling_tank),
                                        cmocka_unit_test(start_beside_obstacles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

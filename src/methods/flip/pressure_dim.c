@@ -16,7 +16,6 @@
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
 #include "methods/flip/transfer_options.h"
-#include "methods/liquid_kernels.h"
 #include "methods/liquid_system.h"
 
 /* Velocities across the faces of a block along one axis, m/s. */
@@ -99,12 +98,42 @@ static void set_flags(const sk_grid *grid, int block, int flags)
     __atomic_store_n(&grid->block_flags[block], (uint8_t)flags, __ATOMIC_RELAXED);
 }
 
+/* Faces on both closed walls of the domain in a block that particles may leave freely; a velocity that is not a number
+ * stands for every other face. */
+typedef struct wall_faces {
+    sk_face_after faces[2][SK_BLOCK_CELLS / SK_BLOCK_N];
+} wall_faces;
+
+/* The faces across axis d of a block on closed walls, beside which there is no liquid. `liquid` is a tile of the rows
+ * of `runs`; NULL: there is none beside the block. */
+static void leave_walls(const sk_step *step, int block, int d, const float *liquid, uint64_t runs, wall_faces *walls)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block];
+    const float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base;
+    const float *before = step->grid.fields[SK_FIELD_CHANGE_X + d] + base;
+    const float *fraction = solids->fraction[d] + slot * SK_BLOCK_CELLS;
+    const float gain = flip_gravity_gain(step, d), rho = flip_reflects(step) ? (float)step->reflection : 0.0f,
+                most = flip_most_reflected(step);
+    for (int side = 0; side < 2; side++) {
+        const int wall = wall_index(step, block, d, side);
+        for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
+            const int c = cell_of_plane(d, wall, n);
+            sk_face_after *face = &walls->faces[side][n];
+            const int beside_liquid =
+                liquid && runs >> (c / 8) & 1 && liquid[node_of(c)] + liquid[node_of(c) - node_step[d]] > 0.0f;
+            face->velocity = __builtin_nanf("");
+            if (before[c] == before[c] && !beside_liquid && !(fraction[c] > 0.0f))
+                *face = sk_wall_face(velocity[c], before[c], side ? -1.0f : 1.0f, gain, rho, most);
+        }
+    }
+}
+
 /* Closed faces across axis d of a block. They are unknown, but with particles near (CHANGE_* still has their velocity)
- * those of a no-slip surface move with it. FLIP's change is then
- * the difference from the particles' own velocity. Its extrapolation from the liquid would drive particles beside a
- * moving wall again and again. Those on a closed wall of the domain are as in sk_wall_velocity. `liquid` is a tile of
- * the rows of `runs`; NULL: there is no liquid beside the block. */
-static void close_faces(const sk_step *step, int block, int d, const float *liquid, uint64_t runs)
+ * those on a closed wall of the domain are at rest, or as in `walls`, and those of a no-slip surface move with it.
+ * FLIP's change is then the difference from the particles' own velocity. Its extrapolation from the liquid would drive
+ * particles beside a moving wall again and again. */
+static void close_faces(const sk_step *step, int block, int d, const wall_faces *walls)
 {
     const sk_solids *solids = &step->solids;
     const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block];
@@ -115,12 +144,6 @@ static void close_faces(const sk_step *step, int block, int d, const float *liqu
     const float *fraction = solids->fraction[d] + slot * SK_BLOCK_CELLS;
     const float *moving = slot >= solids->static_count ? solids->velocity[d] + slot * SK_BLOCK_CELLS : NULL;
     const uint8_t *no_slip = solids->no_slip + slot * SK_BLOCK_CELLS;
-    float at_walls[2][SK_BLOCK_CELLS / SK_BLOCK_N]; /* m/s  before they are closed */
-    for (int side = 0; side < 2; side++) {
-        const int wall = wall_index(step, block, d, side);
-        for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++)
-            at_walls[side][n] = velocity[cell_of_plane(d, wall, n)];
-    }
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         const i8 open = f8_load(fraction + c) > 0.0f;
         if (!i8_any(~open))
@@ -134,24 +157,23 @@ static void close_faces(const sk_step *step, int block, int d, const float *liqu
         const int wall = wall_index(step, block, d, side);
         for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
             const int c = cell_of_plane(d, wall, n);
-            if (before[c] == before[c] && (velocity[c] != velocity[c] || fraction[c] == 0.0f)) {
-                const int beside_liquid =
-                    liquid && runs >> (c / 8) & 1 && liquid[node_of(c)] + liquid[node_of(c) - node_step[d]] > 0.0f;
-                velocity[c] = sk_wall_velocity(at_walls[side][n], beside_liquid, side ? -1 : 1);
-            }
+            const float leaving = walls->faces[side][n].velocity;
+            if (before[c] == before[c] && (velocity[c] != velocity[c] || fraction[c] == 0.0f))
+                velocity[c] = leaving == leaving ? leaving : 0.0f;
         }
     }
 }
 
 /* The changes of a block's faces across axis d, and the velocity at the end of a reflected step. Returns the number of
  * known faces. */
-static int finish_faces(const sk_step *step, int block, int d)
+static int finish_faces(const sk_step *step, int block, int d, const wall_faces *walls)
 {
     const sk_grid *grid = &step->grid;
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     const float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
     float *change = grid->fields[SK_FIELD_CHANGE_X + d] + base, *end = grid->fields[step->end_velocity + d] + base;
     const float gain = flip_gravity_gain(step, d), rho = (float)step->reflection, most = flip_most_reflected(step);
+    const int reflects = flip_reflects(step);
     int known = 0;
     if (step->before_walls && !step->solids.plain[step->solids.block_slot[block]])
         memcpy(grid->fields[step->before_walls + d] + base, change, SK_BLOCK_CELLS * sizeof *change);
@@ -159,18 +181,15 @@ static int finish_faces(const sk_step *step, int block, int d)
         change[c] = sk_net_change(velocity[c], change[c], gain);
         known += velocity[c] == velocity[c];
     }
-    if (!flip_reflects(step))
-        return known;
 
-    /* Closed walls of the domain do not reflect: they would push the liquid off. Particles that leave them freely do.
-     */
+    /* Closed walls of the domain do not reflect: they would push the liquid off. */
     float at_walls[2][SK_BLOCK_CELLS / SK_BLOCK_N];
     for (int side = 0; side < 2; side++) {
         const int wall = wall_index(step, block, d, side);
         for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++)
             at_walls[side][n] = change[cell_of_plane(d, wall, n)];
     }
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+    for (int c = 0; reflects && c < SK_BLOCK_CELLS; c++) {
         const float more = rho * sk_reflected_change(change[c], gain, most);
         end[c] = velocity[c] + more;
         change[c] += more;
@@ -179,10 +198,11 @@ static int finish_faces(const sk_step *step, int block, int d)
         const int wall = wall_index(step, block, d, side);
         for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
             const int c = cell_of_plane(d, wall, n);
-            if (velocity[c] == 0.0f) {
-                change[c] = at_walls[side][n];
-                end[c] = velocity[c];
-            }
+            const sk_face_after *face = &walls->faces[side][n];
+            const int leaves = face->velocity == face->velocity;
+            change[c] = leaves ? face->change : at_walls[side][n];
+            if (reflects)
+                end[c] = leaves ? face->end : velocity[c];
         }
     }
     return known;
@@ -193,9 +213,11 @@ static void pass_block(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
     int known = 0;
+    wall_faces walls;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        close_faces(step, block, d, NULL, 0);
-        known += finish_faces(step, block, d);
+        leave_walls(step, block, d, NULL, 0, &walls);
+        close_faces(step, block, d, &walls);
+        known += finish_faces(step, block, d, &walls);
     }
     set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
@@ -240,9 +262,11 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
         }
 
-        close_faces(step, block, d, view->liquid, runs);
+        wall_faces walls;
+        leave_walls(step, block, d, view->liquid, runs, &walls);
+        close_faces(step, block, d, &walls);
 
-        const int known_faces = finish_faces(step, block, d);
+        const int known_faces = finish_faces(step, block, d, &walls);
         known += known_faces;
         unknown += SK_BLOCK_CELLS - known_faces;
     }

@@ -75,12 +75,20 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
     face.change = sk_net_change(face.velocity, before, flip_gravity_gain(step, d));
     face.end = face.velocity;
     if (flip_has_end(step)) {
-        /* Closed walls of the domain do not reflect, unless particles leave them freely. */
-        const float rho = closed.on_wall && face.velocity == 0.0f ? 0.0f : (float)step->reflection;
+        /* Closed walls of the domain do not reflect. */
+        const float rho = closed.on_wall ? 0.0f : (float)step->reflection;
         const float more =
             rho * sk_reflected_change(face.change, flip_gravity_gain(step, d), flip_most_reflected(step));
         face.end = face.velocity + more;
         face.change += more;
+    }
+    if (closed.on_wall && before == before && !beside_liquid && !(open_fraction_at(step, cell, d) > 0.0f)) {
+        const sk_face_after after = sk_wall_face(
+            grid->fields[SK_FIELD_VELOCITY_X + d][here], before, (float)closed.on_wall, flip_gravity_gain(step, d),
+            flip_has_end(step) ? (float)step->reflection : 0.0f, flip_most_reflected(step));
+        face.velocity = after.velocity;
+        face.change = after.change;
+        face.end = after.end;
     }
     return face;
 }

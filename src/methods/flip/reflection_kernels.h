@@ -32,6 +32,27 @@ SK_KERNEL float sk_reflected_change(float change, float gain, float most)
     return (beyond > most ? most : beyond < -most ? -most : beyond) + gain;
 }
 
+/* A face after the pressure: its velocity (m/s), the change for FLIP, and the velocity at the end of a reflected step.
+ */
+typedef struct sk_face_after {
+    float velocity, change, end;
+} sk_face_after;
+
+/* A face on a closed wall of the domain, with air beside it: particles there leave the wall freely, or they would stick
+ * to a ceiling. `before` and `velocity` are those of free flight, before and after the forces; `away` is 1 or -1, the
+ * way away from the wall. What points into the wall at the end of the step is stopped. */
+SK_KERNEL sk_face_after sk_wall_face(float velocity, float before, float away, float gain, float rho, float most)
+{
+    const float change = sk_net_change(velocity, before, gain), more = rho * sk_reflected_change(change, gain, most);
+    const float end = velocity + more;
+    if (!(end * away > 0.0f)) {
+        const sk_face_after stopped = {0.0f, sk_net_change(0.0f, before, gain), 0.0f};
+        return stopped;
+    }
+    const sk_face_after leaving = {velocity * away > 0.0f ? velocity : 0.0f, change + more, end};
+    return leaving;
+}
+
 /* The end of a particle's path (m), from its end along the field, and from a straight drift with the velocity at the
  * start (m/s). Particles that follow a frozen field through several cells meet other phases of the waves that travel
  * with them, and the surface grows teeth. The drift does not, but it may miss an impact. So the path ends at the
