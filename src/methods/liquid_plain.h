@@ -77,6 +77,18 @@ SK_KERNEL int face_on_wall(const sk_step *step, sk_plain_cell cell, int d)
                                                                                                                   : 0;
 }
 
+/* Is there no liquid in the cell beside a face on a closed wall, nor around that cell? `away` is 1 or -1, the way away
+ * from the wall. */
+SK_KERNEL int wall_is_dry(const sk_step *step, sk_plain_cell cell, int d, int away)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_plain_cell inner = away > 0 ? cell : sk_plain_next(grid, cell, d, -1);
+    int dry = !liquid_cell_at(grid, inner).liquid;
+    for (int side = 0; dry && side < 2 * SELKIE_DIM; side++)
+        dry = !liquid_cell_at(grid, sk_plain_next(grid, inner, side / 2, side % 2 ? 1 : -1)).liquid;
+    return dry;
+}
+
 /* The flags of a block with a number of known faces. */
 SK_KERNEL uint8_t sk_plain_known_flags(uint8_t flags, int known)
 {

@@ -16,6 +16,7 @@
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
 #include "methods/flip/transfer_options.h"
+#include "methods/liquid_plain.h"
 #include "methods/liquid_system.h"
 
 /* Velocities across the faces of a block along one axis, m/s. */
@@ -104,9 +105,9 @@ typedef struct wall_faces {
     sk_face_after faces[2][SK_BLOCK_CELLS / SK_BLOCK_N];
 } wall_faces;
 
-/* The faces across axis d of a block on closed walls, beside which there is no liquid. `liquid` is a tile of the rows
- * of `runs`; NULL: there is none beside the block. */
-static void leave_walls(const sk_step *step, int block, int d, const float *liquid, uint64_t runs, wall_faces *walls)
+/* The faces across axis d of a block on closed walls without liquid near them. Beside a pool particles at the wall
+ * would part from it and slide over its surface. */
+static void leave_walls(const sk_step *step, int block, int d, wall_faces *walls)
 {
     const sk_solids *solids = &step->solids;
     const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block];
@@ -120,10 +121,9 @@ static void leave_walls(const sk_step *step, int block, int d, const float *liqu
         for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
             const int c = cell_of_plane(d, wall, n);
             sk_face_after *face = &walls->faces[side][n];
-            const int beside_liquid =
-                liquid && runs >> (c / 8) & 1 && liquid[node_of(c)] + liquid[node_of(c) - node_step[d]] > 0.0f;
             face->velocity = __builtin_nanf("");
-            if (before[c] == before[c] && !beside_liquid && !(fraction[c] > 0.0f))
+            if (before[c] == before[c] && !(fraction[c] > 0.0f) &&
+                wall_is_dry(step, (sk_plain_cell){block, c}, d, side ? -1 : 1))
                 *face = sk_wall_face(velocity[c], before[c], side ? -1.0f : 1.0f, gain, rho, most);
         }
     }
@@ -215,7 +215,7 @@ static void pass_block(const sk_step *step, int block)
     int known = 0;
     wall_faces walls;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        leave_walls(step, block, d, NULL, 0, &walls);
+        leave_walls(step, block, d, &walls);
         close_faces(step, block, d, &walls);
         known += finish_faces(step, block, d, &walls);
     }
@@ -263,7 +263,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         }
 
         wall_faces walls;
-        leave_walls(step, block, d, view->liquid, runs, &walls);
+        leave_walls(step, block, d, &walls);
         close_faces(step, block, d, &walls);
 
         const int known_faces = finish_faces(step, block, d, &walls);

@@ -82,7 +82,8 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
         face.end = face.velocity + more;
         face.change += more;
     }
-    if (closed.on_wall && before == before && !beside_liquid && !(open_fraction_at(step, cell, d) > 0.0f)) {
+    if (closed.on_wall && before == before && !(open_fraction_at(step, cell, d) > 0.0f) &&
+        wall_is_dry(step, cell, d, closed.on_wall)) {
         const sk_face_after after = sk_wall_face(
             grid->fields[SK_FIELD_VELOCITY_X + d][here], before, (float)closed.on_wall, flip_gravity_gain(step, d),
             flip_has_end(step) ? (float)step->reflection : 0.0f, flip_most_reflected(step));
