@@ -38,9 +38,9 @@ typedef struct sk_face_after {
     float velocity, change, end;
 } sk_face_after;
 
-/* A face on a closed wall of the domain, with no liquid near it: particles there leave the wall freely, or they would stick
- * to a ceiling. `before` and `velocity` are those of free flight, before and after the forces; `away` is 1 or -1, the
- * way away from the wall. What points into the wall at the end of the step is stopped. */
+/* A face on a closed wall of the domain, with no liquid near it: particles there leave the wall freely, or they would
+ * stick to a ceiling. `before` and `velocity` are those of free flight, before and after the forces; `away` is 1 or -1,
+ * the way away from the wall. What points into the wall at the end of the step is stopped. */
 SK_KERNEL sk_face_after sk_wall_face(float velocity, float before, float away, float gain, float rho, float most)
 {
     const float change = sk_net_change(velocity, before, gain), more = rho * sk_reflected_change(change, gain, most);
