@@ -161,6 +161,13 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
             go_to(where, "materials", m, of_solid[n].key);
             return FAIL("%g without a melting_point: the material is never solid", of_solid[n].value);
         }
+    if (material->melting_point > 0.0 &&
+        (material->kind == SELKIE_MATERIAL_SOFT || material->kind == SELKIE_MATERIAL_RIGID)) {
+        go_to(where, "materials", m, "melting_point");
+        return FAIL("%g K of a material of kind \"soft\" or \"rigid\": bodies do not melt; use a liquid below its "
+                    "melting point, or leave it out",
+                    material->melting_point);
+    }
     double lowest, highest;
     sk_scene_temperatures(scene, &lowest, &highest);
     if (material->melting_point > 0.0 && material->melting_point < lowest) {

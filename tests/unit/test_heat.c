@@ -230,6 +230,8 @@ static void bad_keys(void **state)
     } rows[] = {
         {"", ", \"conductivity\": -1", "", "", "materials[0].conductivity: -1"},
         {"", ", \"melting_point\": 200", "", "", "materials[0].melting_point: 200 K is below every temperature"},
+        {"", "", ", {\"name\": \"gum\", \"kind\": \"soft\", \"heat_capacity\": 2000, \"melting_point\": 320}", "",
+         "materials[1].melting_point: 320 K of a material of kind"},
         {"", ", \"latent_heat\": 200", "", "", "materials[0].latent_heat: 200 without a melting_point"},
         {"", ", \"solid_density\": 900", "", "", "materials[0].solid_density: 900 without a melting_point"},
         {"", "", ", {\"name\": \"oil\"}", "", "materials[1].heat_capacity: is missing"},
