@@ -515,7 +515,8 @@ static __host__ __device__ __noinline__ void normal_of_thin(const sk_solids *sol
     nearest_normal(solids, grid, place, d, normal);
 }
 
-/* Velocities behind solids other than free-slip walls of the domain: into scratch, then back. */
+/* Velocities behind solids other than free-slip walls of the domain, and FLIP's changes there: into scratch, then
+ * back. */
 template <bool THIN>
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     constrain(const sk_step *step, sk_cuda_data *data, int of_end, int back)
@@ -531,12 +532,18 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
             continue;
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
+        const int changes = first == step->end_velocity;
         for (int d = 0; d < SELKIE_DIM; d++) {
-            float *field = grid->fields[first + d], *scratch = data->scratch[d];
-            if (back)
-                field[at] = scratch[at];
-            else
-                scratch[at] = constrain_face(step, first, cell, d, THIN ? normal_of_thin : nullptr);
+            if (back) {
+                grid->fields[first + d][at] = data->scratch[d][at];
+                if (changes)
+                    grid->fields[SK_FIELD_CHANGE_X + d][at] = data->scratch[SELKIE_DIM + d][at];
+                continue;
+            }
+            const sk_constrained_face face = constrain_face(step, first, cell, d, THIN ? normal_of_thin : nullptr);
+            data->scratch[d][at] = face.velocity;
+            if (changes)
+                data->scratch[SELKIE_DIM + d][at] = face.change;
         }
     }
 }

@@ -46,37 +46,47 @@ SK_KERNEL void sk_normal_at_face(int d, const float own[1 + 2 * SELKIE_DIM], con
         normal[e] *= scale;
 }
 
-/* Component d of a velocity without its part along the surface normal. The velocity is `relative` to the surface. */
-SK_KERNEL float sk_slip_velocity(int d, float velocity, const float relative[3], const float normal[3])
+/* The part of a vector across a surface. */
+SK_KERNEL float sk_across(const float vector[3], const float normal[3])
 {
-    float through = 0.0f;
+    float across = 0.0f;
     for (int e = 0; e < SELKIE_DIM; e++)
-        through += normal[e] * relative[e];
-    return velocity - through * normal[d];
+        across += normal[e] * vector[e];
+    return across;
 }
 
+/* What crosses the surface at a closed face, m/s, away from the solid and relative to it. */
+typedef struct sk_slip {
+    float normal;  /* component of the outward normal along the axis of the face, -1 to 1; 0 = nothing slips there */
+    float through; /* of the extrapolated velocity, which slip takes away */
+    float before;  /* of the particles' own velocity */
+    float change;  /* of the extrapolated change */
+} sk_slip;
+
 /* FLIP's change (m/s) at a face behind a solid whose velocity was extrapolated and then constrained to the surface.
- * Along the surface the change is that of the liquid, which was extrapolated too. Across it the particles take the
- * difference from their own velocity, `before`. The change of the liquid would drive them again and again, since the
- * velocity that they carry at the wall does not enter it: in a jet that meets a plate it grew to eight times that of
- * the jet. `normal` is the component of the outward normal along the axis of the face, -1 to 1.
+ * Along the surface the change is that of the liquid, which was extrapolated too. Across it the particles lose their
+ * own velocity, `before`. The change of the liquid would drive them again and again, since the velocity that they carry
+ * at the wall does not enter it: in a jet that meets a plate it grew to eight times that of the jet.
  *
- * Particles that leave the surface take no more of the difference than the liquid changes. Beside an edge they are
- * those that pass it along the other side: film that ran off the end of a plate was braked by that end in each step,
- * the more the shorter the steps were, and particles behind the end fell onto it faster and faster. */
-SK_KERNEL float sk_constrained_change(float change, float extrapolated, float constrained, float before, float normal)
+ * Particles that leave the surface lose no more than the liquid does. Beside an edge they are those that pass it along
+ * the other side: film that ran off the end of a plate was braked by that end in each step, the more the shorter the
+ * steps were, and particles behind the end fell onto it faster and faster. Whether they leave is told by the velocity
+ * across the surface, not by one component: on an oblique surface a component alone would change its sign with the
+ * velocity along the surface, and drive it. */
+SK_KERNEL float sk_constrained_change(float change, float extrapolated, float constrained, float before,
+                                      const sk_slip *slip)
 {
-    const float along = change + (constrained - extrapolated), across = normal * normal;
-    float to_wall = constrained - before;
-    if (before != before || across == 0.0f)
+    const float along = change + (constrained - extrapolated);
+    if (before != before || slip->normal == 0.0f)
         return along;
     if (along != along)
-        return to_wall;
-    if (to_wall * normal < 0.0f) {
-        const float liquid = change * to_wall > 0.0f ? change : 0.0f;
-        to_wall = liquid * liquid < to_wall * to_wall ? liquid : to_wall;
+        return constrained - before;
+    float across = -slip->before;
+    if (slip->before > 0.0f) {
+        const float liquid = slip->change < 0.0f ? slip->change : 0.0f;
+        across = liquid > across ? liquid : across;
     }
-    return along + across * (to_wall - along);
+    return along + slip->normal * (across - (slip->change - slip->through));
 }
 
 /* Velocity behind a surface with a slip length, from that of free slip and the solid's. Liquid that slips has a linear

@@ -6,9 +6,9 @@
 #include "grid/plain.h"
 #include "grid/transfer_kernels.h"
 
-/* Component e of the velocity in the fields from `first` on, at the lower face of a cell across axis d: the value
- * itself, or the mean of the faces around. */
-SK_KERNEL float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
+/* Component e of a velocity, the fields from `first` on, at the lower face of a cell across axis d: the value itself,
+ * or the mean of the faces around; NaN if none of them is known. */
+SK_KERNEL float mean_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
 {
     const float *field = grid->fields[first + e];
     float around[4];
@@ -20,7 +20,14 @@ SK_KERNEL float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell c
         offset[e] = n % 2;
         around[n] = field[sk_plain_index(sk_plain_beside(grid, cell, offset))];
     }
-    return sk_known_or_zero(sk_mean_of_known(around, 4));
+    return sk_mean_of_known(around, 4);
+}
+
+/* Likewise; 0 where it is not known. */
+SK_KERNEL float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
+{
+    const float mean = mean_at_face(grid, first, cell, d, e);
+    return d == e ? mean : sk_known_or_zero(mean);
 }
 
 #endif

@@ -177,11 +177,12 @@ static void test_pressure(void **state)
 static void test_pressure_starts_later(void **state)
 {
     (void)state;
-    const backend_bounds same = {.scratch = SYSTEM_FIELDS};
+    /* What is left is the reflection: a product and a sum of velocities, which the tuned form may fuse. */
+    const backend_bounds rounded = {.velocity = FLT_EPSILON * speed, .scratch = SYSTEM_FIELDS};
     step_case c;
     dam(&c, 2, MOVING_SOLIDS);
     c.scene.pressure.start = 10.0;
-    backend_check_scene(&c.scene, 3, "pressure", &same);
+    backend_check_scene(&c.scene, 3, "pressure", &rounded);
 }
 
 static void test_viscosity(void **state)

@@ -31,24 +31,33 @@ static int needs_work(const sk_grid *grid, int block)
     return 0;
 }
 
+/* What slip at closed faces needs, with a halo of one cell. The last two are FLIP's alone. */
 typedef struct solid_view {
     float distance[SK_TILE_VALUES(1)];
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
+    float before[SELKIE_DIM][SK_TILE_VALUES(1)]; /* of the particles */
+    float change[SELKIE_DIM][SK_TILE_VALUES(1)];
 } solid_view;
 
-/* Component e at face (d, node): the value itself, or the mean of the four (2D: two) faces around. */
-static float velocity_at_face(const solid_view *view, int d, int e, int node)
+/* Component e of a velocity at face (d, node): the value itself, or the mean of the four (2D: two) faces around; NaN if
+ * none of them is known. */
+static float mean_at_face(float field[][SK_TILE_VALUES(1)], int d, int e, int node)
 {
     if (d == e)
-        return view->velocity[e][node];
+        return field[e][node];
     float sum = 0.0f, count = 0.0f;
     for (int a = -1; a <= 0; a++)
         for (int b = 0; b <= 1; b++) {
-            float value = view->velocity[e][node + a * node_step[d] + b * node_step[e]];
+            float value = field[e][node + a * node_step[d] + b * node_step[e]];
             sum += value == value ? value : 0.0f;
             count += value == value ? 1.0f : 0.0f;
         }
-    return count > 0.0f ? sum / count : 0.0f;
+    return count > 0.0f ? sum / count : NAN;
+}
+
+static float known_or_zero(float value)
+{
+    return value == value ? value : 0.0f;
 }
 
 /* Outward normal of the nearest solid at a face, from the distances at the cell centres around it. */
@@ -83,41 +92,44 @@ static unsigned constrained_faces(const sk_step *step, int block, int c, int d, 
     return faces;
 }
 
-/* The velocity at a closed face with free slip: it loses its part normal to the surface, relative to the solid, and
- * what a slip length holds. `own` is the solid's velocity across the face, 0 if the solid is at rest. `along` is the
- * component of the normal along the axis. */
-static float slip_at_face(const sk_step *step, const solid_view *view, int block, int c, int d, float u, float own,
-                          float *along)
+/* What crosses the surface at a closed face. */
+static sk_slip slip_at_face(const sk_step *step, solid_view *view, int block, int c, int d, int with_change)
 {
     const sk_solids *solids = &step->solids;
     const size_t slot = (size_t)solids->block_slot[block], here = slot * SK_BLOCK_CELLS + (size_t)c;
-    float normal[3], through = 0.0f;
+    const int node = node_of(c);
+    float normal[3], velocity[3], before[3], change[3];
     if (solids->barriers[here] >> d & 1)
         SK_DIM(sk_barriers_normal)(solids, &step->grid, block, c, d, normal);
     else
-        normal_at_face(view, d, node_of(c), normal);
+        normal_at_face(view, d, node, normal);
     for (int e = 0; e < SELKIE_DIM; e++) {
         const float wall = slot >= solids->static_count ? solids->velocity[e][here] : 0.0f;
-        through += normal[e] * (velocity_at_face(view, d, e, node_of(c)) - wall);
+        velocity[e] = known_or_zero(mean_at_face(view->velocity, d, e, node)) - wall;
+        before[e] = with_change ? known_or_zero(mean_at_face(view->before, d, e, node) - wall) : 0.0f;
+        change[e] = with_change ? known_or_zero(mean_at_face(view->change, d, e, node)) : 0.0f;
     }
-    *along = normal[d];
-    const float slipping = u - through * normal[d], grip = solids->grip ? solids->grip[here] : 0.0f;
-    return grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
+    return (sk_slip){normal[d], sk_across(velocity, normal), sk_across(before, normal), sk_across(change, normal)};
 }
 
-/* velocity_at_face() of eight faces. */
-SK_VECTOR f8 velocity_at_faces(const solid_view *view, int d, int e, int node)
+/* mean_at_face() of eight faces. */
+SK_VECTOR f8 mean_at_faces(float field[][SK_TILE_VALUES(1)], int d, int e, int node)
 {
     if (d == e)
-        return f8_load(view->velocity[e] + node);
+        return f8_load(field[e] + node);
     f8 sum = f8_splat(0.0f), count = f8_splat(0.0f);
     for (int a = -1; a <= 0; a++)
         for (int b = 0; b <= 1; b++) {
-            const f8 value = f8_load(view->velocity[e] + node + a * node_step[d] + b * node_step[e]);
+            const f8 value = f8_load(field[e] + node + a * node_step[d] + b * node_step[e]);
             sum += f8_select(value == value, value, f8_splat(0.0f));
             count += f8_select(value == value, f8_splat(1.0f), f8_splat(0.0f));
         }
-    return f8_select(count > 0.0f, sum / count, f8_splat(0.0f));
+    return f8_select(count > 0.0f, sum / count, f8_splat(NAN));
+}
+
+SK_VECTOR f8 known_or_zeros(f8 values)
+{
+    return f8_select(values == values, values, f8_splat(0.0f));
 }
 
 /* normal_at_face() of eight faces. */
@@ -141,21 +153,30 @@ SK_VECTOR void normal_at_faces(const solid_view *view, int d, int node, f8 norma
         normal[e] *= scale;
 }
 
-/* slip_at_face() of eight faces that no wall between the samples closes, without slip lengths. */
-static void slip_at_faces(const sk_step *step, const solid_view *view, int block, int c, int d, const float *velocity,
-                          float result[8], float along[8])
+/* slip_at_face() of eight faces that no wall between the samples closes. */
+static void slip_at_faces(const sk_step *step, solid_view *view, int block, int c, int d, int with_change,
+                          sk_slip slips[8])
 {
     const sk_solids *solids = &step->solids;
     const size_t slot = (size_t)solids->block_slot[block], here = slot * SK_BLOCK_CELLS + (size_t)c;
-    const int moving = slot >= solids->static_count;
-    f8 normal[SELKIE_DIM], through = f8_splat(0.0f);
-    normal_at_faces(view, d, node_of(c), normal);
+    const int moving = slot >= solids->static_count, node = node_of(c);
+    f8 normal[SELKIE_DIM], through = f8_splat(0.0f), before = through, change = through;
+    normal_at_faces(view, d, node, normal);
     for (int e = 0; e < SELKIE_DIM; e++) {
         const f8 wall = moving ? f8_load(solids->velocity[e] + here) : f8_splat(0.0f);
-        through += normal[e] * (velocity_at_faces(view, d, e, node_of(c)) - wall);
+        through += normal[e] * (known_or_zeros(mean_at_faces(view->velocity, d, e, node)) - wall);
+        if (!with_change)
+            continue;
+        before += normal[e] * known_or_zeros(mean_at_faces(view->before, d, e, node) - wall);
+        change += normal[e] * known_or_zeros(mean_at_faces(view->change, d, e, node));
     }
-    f8_store(along, normal[d]);
-    f8_store(result, f8_load(velocity + c) - through * normal[d]);
+    float values[4][8];
+    f8_store(values[0], normal[d]);
+    f8_store(values[1], through);
+    f8_store(values[2], before);
+    f8_store(values[3], change);
+    for (int l = 0; l < 8; l++)
+        slips[l] = (sk_slip){values[0][l], values[1][l], values[2][l], values[3][l]};
 }
 
 /* Does a wall between the samples close one of eight faces? */
@@ -167,75 +188,88 @@ static int has_barrier(const sk_solids *solids, size_t first, int d)
     return any;
 }
 
+static void load_view(const sk_step *step, int first, int block, int with_change, solid_view *view)
+{
+    const sk_grid *grid = &step->grid;
+    sk_tile_load_mapped(grid, step->solids.block_slot, step->solids.distance, block, 1, view->distance);
+    for (int e = 0; e < SELKIE_DIM; e++)
+        sk_tile_load(grid, grid->fields[first + e], block, 1, view->velocity[e]);
+    for (int e = 0; e < SELKIE_DIM * with_change; e++) {
+        sk_tile_load(grid, grid->fields[step->before_walls + e], block, 1, view->before[e]);
+        sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + e], block, 1, view->change[e]);
+    }
+}
+
 /* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. The
- * velocity that the particles take carries its change along. */
-static void constrain_block(const sk_step *step, int first, int block, float *const result[3])
+ * velocity that the particles take carries its change along, into `changes` of the block. */
+static void constrain_block(const sk_step *step, int first, int block, float *const result[3],
+                            float changes[SELKIE_DIM][SK_BLOCK_CELLS])
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
-    int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    const int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+    const int with_change = step->before_walls && first == step->end_velocity;
 
     solid_view view;
     int loaded = 0;
-    const int with_change = first == step->end_velocity;
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *velocity = grid->fields[first + d] + base, *fraction = solids->fraction[d] + solid;
-        const float *before = step->before_walls ? grid->fields[step->before_walls + d] + base : NULL;
-        float *to = result[d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        const float *before = with_change ? grid->fields[step->before_walls + d] + base : NULL;
+        float *to = result[d] + base;
         memcpy(to, velocity, SK_BLOCK_CELLS * sizeof *to);
+        memcpy(changes[d], grid->fields[SK_FIELD_CHANGE_X + d] + base, sizeof changes[d]);
         for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8) {
             unsigned left = constrained_faces(step, block, begin, d, velocity, fraction);
-            float slipping[8], normals[8];
-            int slip_alone = 0;
+            sk_slip slips[8];
+            int together = 0;
             if (left) {
                 int any_slips = 0;
                 for (unsigned some = left; some; some &= some - 1)
                     any_slips |= !solids->no_slip[solid + (size_t)(begin + __builtin_ctz(some))];
-                /* Slip needs distance and velocity with a halo of one cell. */
-                if (any_slips && !loaded) {
-                    sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
-                    for (int e = 0; e < SELKIE_DIM; e++)
-                        sk_tile_load(grid, grid->fields[first + e], block, 1, view.velocity[e]);
-                    loaded = 1;
-                }
-                slip_alone = any_slips && !solids->grip && !has_barrier(solids, solid + (size_t)begin, d);
-                if (slip_alone)
-                    slip_at_faces(step, &view, block, begin, d, velocity, slipping, normals);
+                if (any_slips && !loaded)
+                    load_view(step, first, block, with_change, &view);
+                loaded |= any_slips;
+                together = any_slips && !has_barrier(solids, solid + (size_t)begin, d);
+                if (together)
+                    slip_at_faces(step, &view, block, begin, d, with_change, slips);
             }
             for (; left; left &= left - 1) {
                 const int lane = __builtin_ctz(left), c = begin + lane;
-                const float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
-                const int slips = !solids->no_slip[solid + (size_t)c];
-                float along = 0.0f;
-                if (!slips) { /* the face takes the velocity of the solid */
-                    to[c] = own;
-                } else if (slip_alone) {
-                    to[c] = slipping[lane];
-                    along = normals[lane];
-                } else {
-                    to[c] = slip_at_face(step, &view, block, c, d, velocity[c], own, &along);
+                const float wall = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
+                sk_slip slip = {0.0f, 0.0f, 0.0f, 0.0f};
+                to[c] = wall; /* a face that sticks takes the velocity of the solid */
+                if (!solids->no_slip[solid + (size_t)c]) {
+                    slip = together ? slips[lane] : slip_at_face(step, &view, block, c, d, with_change);
+                    const float slipping = velocity[c] - slip.through * slip.normal,
+                                grip = solids->grip ? solids->grip[solid + (size_t)c] : 0.0f;
+                    to[c] = grip > 0.0f ? sk_held_velocity(slipping, wall, grip) : slipping;
                 }
-                if (with_change)
-                    change[c] = sk_constrained_change(change[c], velocity[c], to[c], before ? before[c] : to[c],
-                                                      before ? along : 0.0f);
+                if (first != step->end_velocity)
+                    continue;
+                slip.normal = with_change ? slip.normal : 0.0f;
+                changes[d][c] =
+                    sk_constrained_change(changes[d][c], velocity[c], to[c], with_change ? before[c] : 0.0f, &slip);
             }
         }
     }
 }
 
-/* Constrains a velocity, the fields from `first` on, in some blocks. */
-static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
+/* Constrains a velocity, the fields from `first` on, in some blocks. `changes` is scratch. */
+static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3],
+                      float (*changes)[SELKIE_DIM][SK_BLOCK_CELLS])
 {
     const sk_grid *grid = &step->grid;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < count; w++)
-        constrain_block(step, first, blocks[w], result);
+        constrain_block(step, first, blocks[w], result, changes[w]);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < count; w++)
         for (int d = 0; d < SELKIE_DIM; d++) {
             const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
             memcpy(grid->fields[first + d] + base, result[d] + base, SK_BLOCK_CELLS * sizeof *result[d]);
+            if (first == step->end_velocity)
+                memcpy(grid->fields[SK_FIELD_CHANGE_X + d] + base, changes[w][d], sizeof changes[w][d]);
         }
 }
 
@@ -292,8 +326,10 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     for (int w = 0; w < solid_count; w++)
         if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]])
             solid_blocks[constrained++] = solid_blocks[w];
-    constrain(step, SK_FIELD_VELOCITY_X, solid_blocks, constrained, result);
+    float(*changes)[SELKIE_DIM][SK_BLOCK_CELLS];
+    SK_TRY(sk_step_scratch(step, ((size_t)constrained + 1) * sizeof *changes, "extrapolate", (void **)&changes, error));
+    constrain(step, SK_FIELD_VELOCITY_X, solid_blocks, constrained, result, changes);
     if (flip_reflects(step))
-        constrain(step, step->end_velocity, solid_blocks, constrained, result);
+        constrain(step, step->end_velocity, solid_blocks, constrained, result, changes);
     return SELKIE_OK;
 }

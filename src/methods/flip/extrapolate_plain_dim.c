@@ -14,20 +14,27 @@
 
 enum { LAYERS = 2 };
 
-/* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. */
-static void constrain(sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
+/* Constrains a velocity, the fields from `first` on, behind solids in some blocks. `results` is scratch, with place for
+ * the faces of each of them. */
+static void constrain(sk_step *step, int first, const int32_t *blocks, int count, sk_constrained_face *results)
 {
     const sk_grid *grid = &step->grid;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int w = 0; w < count; w++)
+    for (int w = 0; w < count; w++) {
+        sk_constrained_face *face = results + (size_t)w * SELKIE_DIM * SK_BLOCK_CELLS;
         SK_PLAIN_EACH_CELL(cell, blocks[w])
-    for (int d = 0; d < SELKIE_DIM; d++)
-        result[d][sk_plain_index(cell)] = constrain_face(step, first, cell, d, SK_DIM(sk_barriers_normal));
+        for (int d = 0; d < SELKIE_DIM; d++)
+            *face++ = constrain_face(step, first, cell, d, SK_DIM(sk_barriers_normal));
+    }
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int w = 0; w < count; w++)
+    for (int w = 0; w < count; w++) {
+        const sk_constrained_face *face = results + (size_t)w * SELKIE_DIM * SK_BLOCK_CELLS;
         SK_PLAIN_EACH_CELL(cell, blocks[w])
-    for (int d = 0; d < SELKIE_DIM; d++)
-        grid->fields[first + d][sk_plain_index(cell)] = result[d][sk_plain_index(cell)];
+        for (int d = 0; d < SELKIE_DIM; d++, face++) {
+            grid->fields[first + d][sk_plain_index(cell)] = face->velocity;
+            grid->fields[SK_FIELD_CHANGE_X + d][sk_plain_index(cell)] = face->change;
+        }
+    }
 }
 
 selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error)
@@ -84,8 +91,11 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
         of_change.layers = 1;
         SK_DIM(sk_extrapolate_plain)(grid, &of_change);
     }
-    constrain(step, SK_FIELD_VELOCITY_X, constrained, constrained_count, scratch);
+    sk_constrained_face *results;
+    SK_TRY(sk_step_scratch(step, ((size_t)constrained_count * SELKIE_DIM * SK_BLOCK_CELLS + 1) * sizeof *results,
+                           "extrapolate", (void **)&results, error));
+    constrain(step, SK_FIELD_VELOCITY_X, constrained, constrained_count, results);
     if (flip_reflects(step))
-        constrain(step, step->end_velocity, constrained, constrained_count, scratch);
+        constrain(step, step->end_velocity, constrained, constrained_count, results);
     return SELKIE_OK;
 }
