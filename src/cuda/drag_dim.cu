@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "cuda/phases.h"
-#include "methods/flip/balance.h"
+#include "methods/balance.h"
 #include "methods/viscosity/viscosity_bodies.h"
 #include "rigid/rigid.h"
 }
@@ -23,10 +23,10 @@ selkie_code SK_DIM(sk_cuda_hold_bodies)(sk_step *step, double sign, selkie_error
         return SELKIE_OK;
     if (sign > 0.0) {
         SK_TRY(SK_DIM(sk_cuda_sum_modes)(step, &sums, error));
-        SK_DIM(sk_flip_find_held)(step, sums);
+        SK_DIM(sk_balance_find_held)(step, sums);
     }
     const sk_grid own = use_near_grid(step);
-    const selkie_code code = SK_DIM(sk_flip_hold_bodies)(step, sign, error);
+    const selkie_code code = SK_DIM(sk_balance_hold_bodies)(step, sign, error);
     step->grid = own;
     SK_TRY(code);
     return sk_cuda_send_velocities(step, error);

@@ -44,6 +44,7 @@ static const struct {
     {"unilateral", "solids", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
     {"unilateral", "solids_again", {sk_cuda_uic_solids_2d, sk_cuda_uic_solids_3d}},
     {"unilateral", "density_correct", {sk_cuda_uic_correct_2d, sk_cuda_uic_correct_3d}},
+    {"unilateral", "balance", {sk_cuda_uic_balance_2d, sk_cuda_uic_balance_3d}},
     {"unilateral", "predict", {sk_cuda_uic_predict_2d, sk_cuda_uic_predict_3d}},
     {"unilateral", "pressure", {sk_cuda_uic_pressure_2d, sk_cuda_uic_pressure_3d}},
     {"unilateral", "extrapolate", {sk_cuda_uic_extrapolate_2d, sk_cuda_uic_extrapolate_3d}},

@@ -25,6 +25,7 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     selkie_code sk_cuda_advect_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_uic_correct_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_uic_solids_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_cuda_uic_balance_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_uic_predict_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_uic_pressure_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_cuda_uic_extrapolate_##dim(sk_step *step, selkie_error *error);                                     \

@@ -15,8 +15,14 @@ extern "C" {
 
 /* --- rows --- */
 
-/* The problems of a step: the density, the density after a correction, and the pressure. */
-enum { OF_DENSITY, OF_DENSITY_AGAIN, OF_PRESSURE };
+/* The problems of a step: the density, the density after a correction, the pressure that balances gravity while
+ * viscosity acts, and the pressure. */
+enum { OF_DENSITY, OF_DENSITY_AGAIN, OF_BALANCE, OF_PRESSURE };
+
+SK_DEVICE int is_of_pressure(int of)
+{
+    return of == OF_BALANCE || of == OF_PRESSURE;
+}
 
 /* As in uic_correct_dim.c. */
 static const double good_enough = 0.01, roughly = 1e-2;
@@ -32,7 +38,8 @@ SK_DEVICE void begin_bounded(const sk_step *step, sk_cuda_solver *solver, sk_cud
     solver->tolerance = of == OF_DENSITY_AGAIN ? fmax(def->tolerance, roughly) : def->tolerance;
     solver->max_iterations = def->max_iterations;
     solver->bounded = 1;
-    solver->lowered = of == OF_PRESSURE && (def->suction || step->capillary); /* may be active without any excess */
+    solver->lowered = (is_of_pressure(of) && def->suction) ||
+                      (of == OF_PRESSURE && step->capillary); /* may be active without any excess */
     solver->idle = !solver->lowered && !((double)largest > (of == OF_DENSITY_AGAIN ? good_enough : 0.0));
     data->unilateral.largest = largest;
     if (of == OF_DENSITY)
@@ -47,8 +54,9 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     const sk_grid *grid = &step->grid;
     const int count = (int)gridDim.x;
     const sk_cuda_unilateral *unilateral = &data->unilateral;
-    const uic_rows rows = {grid->fields[of == OF_DENSITY ? SK_FIELD_DENSITY : SK_FIELD_PREDICTED],
-                           of == OF_PRESSURE ? grid->fields[SK_FIELD_DENSITY] : nullptr, of == OF_PRESSURE,
+    const int predicted = of == OF_DENSITY_AGAIN || of == OF_PRESSURE;
+    const uic_rows rows = {grid->fields[predicted ? SK_FIELD_PREDICTED : SK_FIELD_DENSITY],
+                           is_of_pressure(of) ? grid->fields[SK_FIELD_DENSITY] : nullptr, is_of_pressure(of),
                            of == OF_PRESSURE && step->capillary != 0,
                            of == OF_DENSITY ||
                                (of == OF_DENSITY_AGAIN && !(step->solids.obstacle_count + step->scene->body_count))};
@@ -62,7 +70,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
             grid->fields[SK_FIELD_DIAGONAL][sk_plain_index(cell)] = 0.0f;
         } else {
             const surroundings around =
-                surroundings_of(step, block, of == OF_PRESSURE ? grid->fields[constants->spare] : nullptr);
+                surroundings_of(step, block, is_of_pressure(of) ? grid->fields[constants->spare] : nullptr);
             excess = build_uic_row(&around, &rows, cell);
         }
         const double most = sk_cuda_largest((double)excess);
@@ -450,10 +458,16 @@ static __global__ void mark_full(const sk_step *step, const sk_cuda_constants *c
     }
 }
 
-static void launch_predict(sk_cuda *cuda, const sk_step *host)
+/* Full cells, and faces at walls before there is pressure. */
+static void launch_full(sk_cuda *cuda)
 {
     SK_LAUNCH_SIMPLE(cuda, mark_full, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
     SK_LAUNCH_SIMPLE(cuda, stop_at_walls, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step);
+}
+
+static void launch_predict(sk_cuda *cuda, const sk_step *host)
+{
+    launch_full(cuda);
     if (!sk_step_has_pressure(host))
         return;
     launch_weights(cuda, host, 1);
@@ -509,12 +523,12 @@ static __global__ void find_bounds(const sk_step *step, const sk_cuda_constants 
     }
 }
 
-static void launch_bounds(sk_cuda *cuda, const sk_step *host)
+static void launch_bounds(sk_cuda *cuda, const sk_step *host, int has_tension)
 {
     const sk_step *step = &cuda->device->step;
     const selkie_unilateral_def *def = &host->scene->unilateral;
     int marks = SK_FIELD_LOWER, next = SK_FIELD_POTENTIAL;
-    if (!def->suction && !host->capillary)
+    if (!def->suction && !has_tension)
         return;
     if (def->suction)
         SK_LAUNCH_SIMPLE(cuda, mark_surface, SK_CUDA_WIDE, SK_CUDA_THREADS, step, marks, next);
@@ -525,12 +539,12 @@ static void launch_bounds(sk_cuda *cuda, const sk_step *host)
         next = swapped;
     }
     SK_LAUNCH_SIMPLE(cuda, find_bounds, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants,
-                     def->suction ? marks : 0, -def->suction_pressure, sk_uic_held_pressure(host));
+                     def->suction ? marks : 0, -def->suction_pressure, has_tension ? sk_uic_held_pressure(host) : 0.0);
 }
 
 static void launch_pressure_rows(sk_cuda *cuda, const sk_step *host)
 {
-    launch_bounds(cuda, host);
+    launch_bounds(cuda, host, host->capillary > 0);
     launch_rows<OF_PRESSURE>(cuda, host);
 }
 
@@ -589,6 +603,49 @@ selkie_code SK_DIM(sk_cuda_uic_pressure)(sk_step *step, selkie_error *error)
     SK_TRY(SK_DIM(sk_cuda_solve_bounded)(step, SK_CUDA_PRESSURE, error));
     SK_TRY(take_report(step, "pressure", &step->unilateral, error));
     return sk_cuda_run(step, "uic_push", launch_push, error);
+}
+
+/* --- gravity in balance with pressure while viscosity acts --- */
+
+static void launch_balance_rows(sk_cuda *cuda, const sk_step *host)
+{
+    launch_full(cuda);
+    launch_bounds(cuda, host, 0);
+    launch_rows<OF_BALANCE>(cuda, host);
+}
+
+/* A face reads no other velocity than its own, and takes its change at once. */
+static __global__ void find_balance(const sk_step *step, const sk_cuda_constants *constants)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const float unit = unit_of_potential(step);
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        const surroundings around = surroundings_of(step, cell.slot, grid->fields[constants->spare]);
+        const size_t here = sk_plain_index(cell);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float change = uic_balance_at(&around, cell, d, unit);
+            grid->fields[step->balance + d][here] = change;
+            grid->fields[SK_FIELD_VELOCITY_X + d][here] += change;
+        }
+    }
+}
+
+static void launch_balance(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(cuda, find_balance, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
+}
+
+selkie_code SK_DIM(sk_cuda_uic_balance)(sk_step *step, selkie_error *error)
+{
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_run(step, "uic_balance_rows", launch_balance_rows, error));
+    SK_TRY(SK_DIM(sk_cuda_solve_bounded)(step, SK_CUDA_PRESSURE, error));
+    SK_TRY(take_report(step, "pressure", &step->unilateral, error));
+    return sk_cuda_run(step, "uic_balance", launch_balance, error);
 }
 
 /* --- after the pressure --- */

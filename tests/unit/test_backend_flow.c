@@ -453,6 +453,18 @@ static void with_tension(step_case *c)
     c->scene.contact_angle = 60.0;
 }
 
+static void with_viscosity(step_case *c)
+{
+    c->scene.viscosity = 0.5;
+    c->scene.domain.walls[0] = c->scene.domain.walls[2] = SELKIE_WALL_NO_SLIP;
+}
+
+static void with_viscosity_and_tension(step_case *c)
+{
+    with_viscosity(c);
+    with_tension(c);
+}
+
 static void with_tension_by_flux(step_case *c)
 {
     with_tension(c);
@@ -482,6 +494,8 @@ static void test_unilateral_pressure(void **state)
     each_unilateral("pressure", 6, with_suction);
     each_unilateral("pressure", 4, with_tension);
     each_unilateral("pressure", 2, with_tension_by_flux);
+    each_unilateral("balance", 4, with_viscosity);
+    each_unilateral("balance", 4, with_viscosity_and_tension);
 }
 
 int main(void)

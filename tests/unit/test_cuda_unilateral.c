@@ -31,7 +31,7 @@ static void print_steps(int n, double apart, const sk_step *p, const sk_step *q)
                   q->overfull);
 }
 
-static void steps_with_bounds(int dimension, selkie_transfer transfer, int steps)
+static void steps_with_bounds(int dimension, selkie_transfer transfer, int steps, double viscosity)
 {
     if (!device_is_fast(dimension))
         skip();
@@ -39,6 +39,9 @@ static void steps_with_bounds(int dimension, selkie_transfer transfer, int steps
     selkie_liquid_def liquids[2];
     set_unilateral(&scene, liquids, dimension);
     scene.transfer = transfer;
+    scene.viscosity = viscosity;
+    for (int side = 0; side < 2 * dimension && viscosity > 0.0; side++)
+        scene.domain.walls[side] = SELKIE_WALL_NO_SLIP;
     selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
     assert_true(difference(plain, cuda) == 0.0);
     for (int n = 0; n < steps; n++) {
@@ -81,15 +84,23 @@ static void test_settled_start(void **state)
 static void test_unilateral_2d(void **state)
 {
     (void)state;
-    steps_with_bounds(2, SELKIE_TRANSFER_FLIP, 12);
-    steps_with_bounds(2, SELKIE_TRANSFER_APIC, 3);
+    steps_with_bounds(2, SELKIE_TRANSFER_FLIP, 12, 0.0);
+    steps_with_bounds(2, SELKIE_TRANSFER_APIC, 3, 0.0);
 }
 
 static void test_unilateral_3d(void **state)
 {
     (void)state;
-    steps_with_bounds(3, SELKIE_TRANSFER_FLIP, 12);
-    steps_with_bounds(3, SELKIE_TRANSFER_APIC, 3);
+    steps_with_bounds(3, SELKIE_TRANSFER_FLIP, 12, 0.0);
+    steps_with_bounds(3, SELKIE_TRANSFER_APIC, 3, 0.0);
+}
+
+/* Honey on walls that hold it: gravity is balanced by the pressure before viscosity acts. */
+static void test_unilateral_viscous(void **state)
+{
+    (void)state;
+    steps_with_bounds(2, SELKIE_TRANSFER_APIC, 6, 0.05);
+    steps_with_bounds(3, SELKIE_TRANSFER_FLIP, 4, 0.05);
 }
 
 /* Liquid in flight meets no pressure: the same bits as the plain form. */
@@ -440,12 +451,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unilateral_refusals),    cmocka_unit_test(test_unilateral_flight),
         cmocka_unit_test(test_unilateral_2d),          cmocka_unit_test(test_settled_start),
-        cmocka_unit_test(test_unilateral_3d),          cmocka_unit_test(test_unilateral_obstacles),
-        cmocka_unit_test(test_unilateral_moving),      cmocka_unit_test(test_unilateral_closed),
-        cmocka_unit_test(test_unilateral_same_bits),   cmocka_unit_test(test_unilateral_periodic_2d),
-        cmocka_unit_test(test_unilateral_periodic_3d), cmocka_unit_test(test_unilateral_drops_2d),
-        cmocka_unit_test(test_unilateral_drops_3d),    cmocka_unit_test(test_unilateral_suction_2d),
-        cmocka_unit_test(test_unilateral_suction_3d),
+        cmocka_unit_test(test_unilateral_3d),          cmocka_unit_test(test_unilateral_viscous),
+        cmocka_unit_test(test_unilateral_obstacles),   cmocka_unit_test(test_unilateral_moving),
+        cmocka_unit_test(test_unilateral_closed),      cmocka_unit_test(test_unilateral_same_bits),
+        cmocka_unit_test(test_unilateral_periodic_2d), cmocka_unit_test(test_unilateral_periodic_3d),
+        cmocka_unit_test(test_unilateral_drops_2d),    cmocka_unit_test(test_unilateral_drops_3d),
+        cmocka_unit_test(test_unilateral_suction_2d),  cmocka_unit_test(test_unilateral_suction_3d),
     };
     if (getenv("SELKIE_TEST_FILTER"))
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

@@ -12,7 +12,7 @@
 
 #include <selkie/selkie.h>
 #include "cuda_cases.h"
-#include "methods/flip/balance.h"
+#include "methods/balance.h"
 #include "rigid/rigid.h"
 
 /* A column at a wall, and a drop that flies and turns: nothing holds it. */
@@ -74,7 +74,7 @@ static void compare_viscous_steps(const viscous_case *of)
         assert_true(abs(plain->step.viscous_iterations - cuda->step.viscous_iterations) <= 1);
         /* Where viscosity sees liquid in balance, the CPU starts from the solution of the first solve, the GPU from 0.
          */
-        if (!flip_balances(&plain->step))
+        if (!sk_step_balances(&plain->step))
             assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
         assert_true(apart < 2e-3 * s.scene.domain.cell_size);
     }

@@ -1,100 +1,14 @@
-/* Gravity in balance with pressure while viscosity acts.
- *
- * Viscosity acts before the pressure solve, on liquid that gravity has just set falling. Surfaces that hold the liquid
- * (no slip) take a part of that fall from the layer beside them, and the pressure solve gives the layer all of it back:
- * a pool at rest would circulate at up to 0.9 g x step for ever. So pressure acts first: with q the potential that
- * makes the velocity free of divergence, viscosity sees v - grad q (`balance`), and the gradient is taken out again
- * afterwards (`release`). What is left is the change by viscosity alone. The pressure solve then sees all forces, and
- * starts from q.
- */
+/* The balance of gravity (methods/balance.h) for FLIP's pressure, whose solve then starts from q. */
 #include <string.h>
 
 #include "base/dimension.h"
 #include "grid/deal.h"
+#include "methods/balance.h"
 #include "methods/cells.h"
 #include "methods/flip/balance_plain.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
 #include "methods/liquid_system.h"
-#include "rigid/rigid.h"
-
-static void add_block(const sk_step *step, int block, float sign)
-{
-    const sk_grid *grid = &step->grid;
-    const size_t base = (size_t)block * SK_BLOCK_CELLS;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
-        const float *balance = grid->fields[step->balance + d] + base;
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            velocity[c] += sign * balance[c];
-    }
-}
-
-static void add_balance(const sk_step *step, float sign)
-{
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int b = 1; b < step->grid.block_count; b++)
-        add_block(step, b, sign);
-}
-
-/* Flux times q of each body, in the order of the entries. */
-static selkie_code sum_modes(sk_step *step, double (**sums)[SK_POISSON_MODES], selkie_error *error)
-{
-    const sk_poisson_modes *modes = step->modes;
-    const float *q = step->grid.fields[SK_FIELD_POTENTIAL];
-    SK_TRY(sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof **sums, "balance", (void **)sums, error));
-    memset(*sums, 0, (size_t)step->rigid->body_count * sizeof **sums);
-    for (size_t e = 0; step->balanced && modes && e < modes->entry_count; e++) {
-        const sk_poisson_mode_entry *entry = &modes->entries[e];
-        for (int m = 0; m < modes->rank; m++)
-            (*sums)[entry->body][m] += (double)entry->flux[m] * (double)q[entry->cell];
-    }
-    return SELKIE_OK;
-}
-
-void SK_DIM(sk_flip_find_held)(sk_step *step, const double (*sums)[SK_POISSON_MODES])
-{
-    const sk_poisson_modes *modes = step->modes;
-    for (int b = 0; b < step->rigid->body_count; b++) {
-        sk_rigid_body *body = &step->rigid->bodies[b];
-        memset(body->held_up, 0, sizeof body->held_up);
-        memset(body->held_turning, 0, sizeof body->held_turning);
-        for (int k = 0; modes && k < modes->rank; k++) {
-            double *change = k < SELKIE_DIM    ? &body->held_up[k]
-                             : SELKIE_DIM == 3 ? &body->held_turning[k - SELKIE_DIM]
-                                               : &body->held_turning[2];
-            for (int m = 0; m < modes->rank; m++)
-                *change += (k < SELKIE_DIM ? 1.0 : 1.0 / step->grid.cell_size) * modes->response[b][k][m] * sums[b][m];
-        }
-    }
-}
-
-selkie_code SK_DIM(sk_flip_hold_bodies)(sk_step *step, double sign, selkie_error *error)
-{
-    sk_velocity_change *changes;
-    SK_TRY(
-        sk_step_scratch(step, (size_t)step->rigid->body_count * sizeof *changes, "balance", (void **)&changes, error));
-    for (int b = 0; b < step->rigid->body_count; b++)
-        for (int d = 0; d < 3; d++) {
-            changes[b].velocity[d] = sign * step->rigid->bodies[b].held_up[d];
-            changes[b].angular_velocity[d] = sign * step->rigid->bodies[b].held_turning[d];
-            changes[b].centre[d] = step->rigid->states[b].position[d];
-        }
-    SK_DIM(sk_solids_change_velocity)(&step->solids, &step->grid, changes, step->threads);
-    return SELKIE_OK;
-}
-
-static selkie_code add_to_bodies(sk_step *step, double sign, selkie_error *error)
-{
-    double(*sums)[SK_POISSON_MODES];
-    if (!step->rigid || !step->rigid->body_count)
-        return SELKIE_OK;
-    if (sign > 0.0) {
-        SK_TRY(sum_modes(step, &sums, error));
-        SK_DIM(sk_flip_find_held)(step, (const double(*)[SK_POISSON_MODES])sums);
-    }
-    return SK_DIM(sk_flip_hold_bodies)(step, sign, error);
-}
 
 static void find_block_plain(const sk_step *step, int block)
 {
@@ -152,7 +66,7 @@ selkie_code SK_DIM(sk_flip_balance)(sk_step *step, selkie_error *error)
     const sk_grid *grid = &step->grid;
     step->balanced = 0; /* the solve starts from 0 */
     if (!sk_step_has_pressure(step))
-        return add_to_bodies(step, 1.0, error);
+        return SK_DIM(sk_balance_add)(step, 1.0, error);
     SK_TRY(solve(step, error));
     step->balanced = 1;
     step->balanced_modes = step->modes;
@@ -168,14 +82,5 @@ selkie_code SK_DIM(sk_flip_balance)(sk_step *step, selkie_error *error)
         else
             find_block(step, b, &view, potential);
     }
-    add_balance(step, 1.0f);
-    return add_to_bodies(step, 1.0, error);
-}
-
-selkie_code SK_DIM(sk_flip_release)(sk_step *step, selkie_error *error)
-{
-    if (!step->balanced)
-        return SELKIE_OK;
-    add_balance(step, -1.0f);
-    return add_to_bodies(step, -1.0, error);
+    return SK_DIM(sk_balance_add)(step, 1.0, error);
 }

@@ -1,8 +1,8 @@
 /* FLIP, PIC and APIC as a method: the base of every grid scene. */
 #include "defs/materials.h"
 #include "defs/structs.h"
+#include "methods/balance.h"
 #include "methods/classify.h"
-#include "methods/flip/balance.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
 
@@ -79,7 +79,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
         SK_TRY(add_before_walls(step, error));
     if (flip_reflects(step))
         SK_TRY(add_end_velocity(step, error));
-    if (flip_balances(step))
+    if (sk_step_balances(step))
         SK_TRY(add_balance(step, error));
     if (step->scene->transfer == SELKIE_TRANSFER_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
@@ -167,7 +167,7 @@ static double bytes_per_particle(const selkie_scene *scene)
 static double bytes_per_cell(const selkie_scene *scene)
 {
     const double of_end = sk_scene_reflection(scene) > 0.0 ? 3 * sizeof(float) : 0.0;
-    return of_end + (flip_scene_balances(scene) ? 3 * sizeof(float) : 0.0) +
+    return of_end + (sk_scene_balances(scene) ? 3 * sizeof(float) : 0.0) +
            (follows_walls(scene) ? 3 * sizeof(float) : 0.0);
 }
 
@@ -185,7 +185,7 @@ const sk_method sk_method_flip = {
             {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
             {.name = "balance", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_flip_balance), .when = balances},
-            {.name = "release", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_flip_release), .when = balances},
+            {.name = "release", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_balance_release), .when = balances},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
             {.name = "wall_friction", .slot = SK_SLOT_PRESSURE, .run = SK_ONE_FORM(sk_flip_friction), .when = rubs},
             {.name = "extrapolate",

@@ -10,7 +10,6 @@ extern const sk_method sk_method_flip;
     selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_flip_balance_##dim(sk_step *step, selkie_error *error);                                             \
-    selkie_code sk_flip_release_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_flip_pressure_plain_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_flip_friction_##dim(sk_step *step, selkie_error *error);                                            \

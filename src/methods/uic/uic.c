@@ -87,6 +87,11 @@ static int needs_both_poses(const sk_step *step)
     return corrects(step) && step->solids.moving_count > step->solids.body_count;
 }
 
+static int balances(const sk_step *step)
+{
+    return step->balance > 0;
+}
+
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     const sk_bounded_report *pressure = &step->unilateral, *correction = &step->correction;
@@ -139,6 +144,11 @@ const sk_method sk_method_uic = {
              .slot = SK_SLOT_CONSTRAIN,
              .run = SK_ONE_FORM(sk_move_solids),
              .when = needs_both_poses},
+            {.name = "balance",
+             .slot = SK_SLOT_VISCOSITY,
+             .flags = SK_PHASE_REPLACES,
+             .run = SK_FORMS(sk_uic_balance, sk_uic_balance_plain),
+             .when = balances},
             {.name = "predict", .slot = SK_SLOT_TARGET, .run = SK_FORMS(sk_uic_predict, sk_uic_predict_plain)},
             {.name = "pressure",
              .slot = SK_SLOT_PRESSURE,

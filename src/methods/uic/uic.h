@@ -79,6 +79,8 @@ static inline int sk_uic_bounds_flow(const sk_step *step)
     selkie_code sk_uic_solids_now_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_uic_correct_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_uic_correct_plain_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_uic_balance_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_uic_balance_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_uic_predict_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_uic_predict_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_uic_pressure_##dim(sk_step *step, selkie_error *error);                                             \

@@ -429,8 +429,9 @@ SK_KERNEL float grown_mark(const sk_grid *grid, const float *marks, sk_plain_cel
 
 /* --- pressure --- */
 
-/* The velocity of a lower face after the solve. Faces inside a no-slip solid take its velocity. */
-SK_KERNEL float pushed_velocity(const surroundings *around, sk_plain_cell cell, int d, float scale)
+/* The velocity of a lower face, accelerated by the pressure; `scale` converts POTENTIAL to m/s. */
+SK_KERNEL float accelerated_velocity(const surroundings *around, sk_plain_cell cell, int d, float scale,
+                                     int has_tension)
 {
     const int here[3] = {0, 0, 0};
     const sk_step *step = around->step;
@@ -441,7 +442,7 @@ SK_KERNEL float pushed_velocity(const surroundings *around, sk_plain_cell cell, 
     const float room = face_room(around, cell, here, d), light = scale * lightness_at(step, cell, d),
                 high = light * potential_at(around, cell, here);
     float low = light * potential_at(around, cell, below);
-    low += step->capillary ? lightness_at(step, cell, d) * capillary_at(step, cell, here, d) : 0.0f;
+    low += has_tension ? lightness_at(step, cell, d) * capillary_at(step, cell, here, d) : 0.0f;
     if (around->spare) {
         float mass, solved;
         face_masses(around, cell, here, d, room, &mass, &solved);
@@ -452,6 +453,22 @@ SK_KERNEL float pushed_velocity(const surroundings *around, sk_plain_cell cell, 
             velocity, room,
             folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d), low, high);
     }
+    return velocity;
+}
+
+/* The change of a lower face by the pressure alone, m/s; 0 where its velocity is unknown. */
+SK_KERNEL float uic_balance_at(const surroundings *around, sk_plain_cell cell, int d, float scale)
+{
+    const float before = around->step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
+    const float change = accelerated_velocity(around, cell, d, scale, 0) - before;
+    return change == change ? change : 0.0f;
+}
+
+/* The velocity of a lower face after the solve. Faces inside a no-slip solid take its velocity. */
+SK_KERNEL float pushed_velocity(const surroundings *around, sk_plain_cell cell, int d, float scale)
+{
+    const sk_step *step = around->step;
+    float velocity = accelerated_velocity(around, cell, d, scale, step->capillary > 0);
     velocity = stopped(around, cell, d, velocity, scale);
     const int sticks = step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)] &&
                        open_fraction_at(step, cell, d) == 0.0f && !face_on_wall(step, cell, d);

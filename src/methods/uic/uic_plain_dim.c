@@ -110,6 +110,14 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
     to[sk_plain_index(cell)] = grown_mark(&step->grid, from, cell);
 }
 
+static void balance_block(const sk_step *step, int block, float scale)
+{
+    const surroundings around = surroundings_of(step, block, spare_in_use(step));
+    SK_PLAIN_EACH_CELL(cell, block)
+    for (int d = 0; d < SELKIE_DIM; d++)
+        step->grid.fields[step->balance + d][sk_plain_index(cell)] = uic_balance_at(&around, cell, d, scale);
+}
+
 static void finish_block(const sk_step *step, int block, float scale)
 {
     const sk_grid *grid = &step->grid;
@@ -128,7 +136,13 @@ static const uic_pressure_form plain_form = {.build = SK_DIM(sk_uic_build_plain)
                                              .mark_full = mark_full,
                                              .mark_surface = mark_surface,
                                              .grow_surface = grow_surface,
+                                             .balance = balance_block,
                                              .finish = finish_block};
+
+selkie_code SK_DIM(sk_uic_balance_plain)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_uic_balance_with)(step, &plain_form, error);
+}
 
 selkie_code SK_DIM(sk_uic_predict_plain)(sk_step *step, selkie_error *error)
 {

@@ -6,6 +6,7 @@
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "grid/predict.h"
+#include "methods/balance.h"
 #include "methods/uic/uic.h"
 #include "methods/uic/uic_system.h"
 
@@ -261,12 +262,12 @@ static const float *hold_together(sk_step *step)
 }
 
 /* Bounds of the pressure: 0 within a few cells of the surface, negative elsewhere (sec. 3.1). */
-static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
+static const float *find_bounds(sk_step *step, const uic_pressure_form *form, int has_tension)
 {
     sk_grid *grid = &step->grid;
     const selkie_unilateral_def *def = &step->scene->unilateral;
     if (!def->suction)
-        return step->capillary ? hold_together(step) : NULL;
+        return has_tension ? hold_together(step) : NULL;
     float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
     const int layers = sk_uic_suction_layers(def);
 
@@ -298,7 +299,7 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
     for (int64_t c = 0; c < end; c++)
         lower[c] = marks[c] > 0.0f ? 0.0f : least;
     memset(grid->fields[SK_FIELD_POTENTIAL], 0, SK_BLOCK_CELLS * sizeof(float));
-    return step->capillary ? hold_together(step) : lower;
+    return has_tension ? hold_together(step) : lower;
 }
 
 /* --- velocities --- */
@@ -328,14 +329,14 @@ SK_VECTOR f8 flow_change(f8 impulse, f8 room, f8 density, i8 full, f8 at_surface
 }
 
 /* The pressure accelerates the faces. `potential` in m/s. */
-static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, const float *potential)
+static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, const float *potential, int has_tension)
 {
     const sk_grid *grid = &step->grid;
     const int bounds_flow = sk_uic_bounds_flow(step);
     const float gain = sk_uic_gain(step->scene->gravity, sk_step_kick(step));
     float density[SK_TILE_VALUES(1)], spare[SK_TILE_VALUES(1)];
     uic_capillary capillary;
-    const int curved = step->capillary && uic_load_capillary(step, block, &capillary);
+    const int curved = has_tension && uic_load_capillary(step, block, &capillary);
     if (bounds_flow)
         sk_tile_load(grid, sk_uic_spare_of(step), block, 1, spare);
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -370,7 +371,7 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     int known = 0;
     if (potential)
-        accelerate(step, block, rooms, potential);
+        accelerate(step, block, rooms, potential, step->capillary > 0);
     stop_at_walls(step, block, potential);
     stop_at_thin_walls(step, block);
     stick_to_solids(step, block);
@@ -414,22 +415,56 @@ static int has_capillary(const sk_step *step, int block)
     return uic_load_capillary(step, block, &capillary);
 }
 
-static void finish_block(const sk_step *step, int block, float scale)
+/* Loads POTENTIAL times `scale` with a halo of one cell. Returns whether any pressure acts; only then are the rooms
+ * loaded. */
+static int load_push(const sk_step *step, int block, float scale, int has_tension, uic_rooms *rooms, float *potential)
 {
     const sk_grid *grid = &step->grid;
-    float potential[SK_TILE_VALUES(1)];
-    uic_rooms rooms;
     int pushed = 0;
     sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
     for (int n = 0; n < SK_TILE_VALUES(1); n++) {
         potential[n] *= scale;
         pushed |= potential[n] != 0.0f;
     }
-    pushed |= step->capillary && has_capillary(step, block);
+    pushed |= has_tension && has_capillary(step, block);
     if (pushed) {
-        uic_load_rooms(step, block, &rooms);
-        mirror_at_walls(&rooms.walls, potential);
+        uic_load_rooms(step, block, rooms);
+        mirror_at_walls(&rooms->walls, potential);
     }
+    return pushed;
+}
+
+static void balance_block(const sk_step *step, int block, float scale)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float potential[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    const int pushed = load_push(step, block, scale, 0, &rooms, potential);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        memcpy(grid->fields[step->balance + d] + base, grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+               SK_BLOCK_CELLS * sizeof(float));
+    if (pushed)
+        accelerate(step, block, &rooms, potential, 0);
+
+    /* The change is the balance; the velocity is again that before. */
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        float *balance = grid->fields[step->balance + d] + base;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const float before = balance[c], change = velocity[c] - before;
+            balance[c] = change == change ? change : 0.0f;
+            velocity[c] = before;
+        }
+    }
+}
+
+static void finish_block(const sk_step *step, int block, float scale)
+{
+    const sk_grid *grid = &step->grid;
+    float potential[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    const int pushed = load_push(step, block, scale, step->capillary > 0, &rooms, potential);
     push_block(step, block, &rooms, pushed ? potential : NULL);
     if (block <= grid->particle_blocks && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN)
         mark_flying(step, block, pushed ? potential : NULL);
@@ -470,31 +505,81 @@ static void loosen_all(sk_step *step)
     loosen_beside_bodies(step, b);
 }
 
+/* The pressure, in the unit of the unknowns. `target`: the density of cells that are not full. */
+static selkie_code solve_pressure(sk_step *step, const uic_pressure_form *form, const float *target, int has_tension,
+                                  selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    double excess = 0.0;
+    loosen_all(step);
+    uic_problem problem = {.name = "pressure",
+                           .target = target,
+                           .presence = grid->fields[SK_FIELD_DENSITY],
+                           .lower = find_bounds(step, form, has_tension),
+                           .spare = sk_uic_bounds_flow(step) ? sk_uic_spare_of(step) : NULL,
+                           .has_tension = has_tension,
+                           .modes = step->modes,
+                           .tolerance = step->scene->unilateral.tolerance,
+                           /* there was no correction, or nothing to correct, and no balance */
+                           .is_first = !step->shifted && !step->balanced,
+                           .build = form->build};
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure",
+                           (void **)&problem.blocks, error));
+    return SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error);
+}
+
+/* Other phases read the potential in the unit of the bilateral pressure, m/s. */
+static void scale_potential(sk_step *step, float unit)
+{
+    float *potential = step->grid.fields[SK_FIELD_POTENTIAL];
+    const int64_t end = (int64_t)step->grid.block_count * SK_BLOCK_CELLS;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t c = SK_BLOCK_CELLS; c < end; c++)
+        potential[c] *= unit;
+}
+
+/* Gravity in balance with the pressure while viscosity acts (methods/balance.h). The pressure must be that of the phase
+ * `pressure`: with the bilateral one, which differs beside the surface, thick liquid circulated. Liquid that only
+ * arrives in this step does not count yet, so that the density need not be predicted twice. Surface tension follows
+ * later, as with the bilateral pressure. */
+selkie_code SK_DIM(sk_uic_balance_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    const float unit = (float)(grid->cell_size / step->dt); /* m/s of q = 1 */
+    sk_deal deal;
+    step->balanced = 0;
+    if (!sk_step_has_pressure(step))
+        return SK_DIM(sk_balance_add)(step, 1.0, error);
+
+    /* The pressure. */
+    find_full(step, form);
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
+    form->stop_at_walls(step, b);
+    SK_TRY(solve_pressure(step, form, grid->fields[SK_FIELD_DENSITY], 0, error));
+
+    /* What it changes. */
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
+    form->balance(step, b, unit);
+    scale_potential(step, unit);
+    step->balanced = 1;
+    step->balanced_modes = step->modes;
+    return SK_DIM(sk_balance_add)(step, 1.0, error);
+}
+
 selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    const selkie_unilateral_def *def = &step->scene->unilateral;
     const float unit = (float)(grid->cell_size / step->dt); /* m/s of q = 1 */
-    double excess = 0.0;
     memset(&step->unilateral, 0, sizeof step->unilateral);
 
     /* Solve for the potential. */
     if (sk_step_has_pressure(step)) {
-        loosen_all(step);
-        uic_problem problem = {.name = "pressure",
-                               .target = grid->fields[SK_FIELD_PREDICTED],
-                               .presence = grid->fields[SK_FIELD_DENSITY],
-                               .lower = find_bounds(step, form),
-                               .spare = sk_uic_bounds_flow(step) ? sk_uic_spare_of(step) : NULL,
-                               .has_tension = step->capillary > 0,
-                               .modes = step->modes,
-                               .tolerance = def->tolerance,
-                               /* there was no correction, or nothing to correct */
-                               .is_first = !step->shifted,
-                               .build = form->build};
-        SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure",
-                               (void **)&problem.blocks, error));
-        SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error));
+        SK_TRY(solve_pressure(step, form, grid->fields[SK_FIELD_PREDICTED], step->capillary > 0, error));
+        step->balanced = 0;
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
     }
@@ -506,12 +591,7 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
     SK_EACH_DEALT(b, &deal)
     form->finish(step, b, unit);
 
-    /* Other phases read the potential in the unit of the bilateral pressure. */
-    float *potential = grid->fields[SK_FIELD_POTENTIAL];
-    int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t c = SK_BLOCK_CELLS; c < end; c++)
-        potential[c] *= unit;
+    scale_potential(step, unit);
     step->pressure.iterations = step->unilateral.iterations;
     step->pressure.residual = step->unilateral.residual;
     return SELKIE_OK;
@@ -525,7 +605,13 @@ static const uic_pressure_form tuned = {.build = SK_DIM(sk_uic_build),
                                         .weigh_surface = weigh_surface,
                                         .mark_surface = mark_surface,
                                         .grow_surface = grow_surface,
+                                        .balance = balance_block,
                                         .finish = finish_block};
+
+selkie_code SK_DIM(sk_uic_balance)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_uic_balance_with)(step, &tuned, error);
+}
 
 selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
 {

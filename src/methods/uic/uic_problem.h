@@ -70,10 +70,13 @@ typedef struct uic_pressure_form {
     /* Marks surface cells; adds one layer of cells next to marked ones, from `from` into `to`. */
     void (*mark_surface)(const sk_step *step, int block, float *marks);
     void (*grow_surface)(const sk_step *step, int block, const float *from, float *to);
+    /* The change of the velocities by the pressure, into the fields of the balance. */
+    void (*balance)(const sk_step *step, int block, float scale);
     /* Velocities, changes, flags and flight after the solve; `scale` converts POTENTIAL to m/s. */
     void (*finish)(const sk_step *step, int block, float scale);
 } uic_pressure_form;
 
+selkie_code SK_DIM(sk_uic_balance_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error);
 selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error);
 selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error);
 
