@@ -182,11 +182,33 @@ static void packed_small_discs(void **state)
     selkie_world_destroy(world);
 }
 
+/* A disc of a ratio of 0.9 floats, and water washes over it in films of less than a cell. None of it may be faster than
+ * water that falls from the top of the disc to the level at rest. */
+static void film_on_disc(void **state)
+{
+    (void)state;
+    test_scene t;
+    const double h = 0.5 / 24, radius = 0.1, centre = 0.0687; /* m  below the level: Archimedes */
+    tank(&t, 2, 1.0, 1.0, 1, h);
+    t.scene.volume = SELKIE_VOLUME_IDP;
+    t.scene.time.step = 0.001;
+    add_liquid(&t, box_shape(0, 0, 0, 1, 0.5, 1));
+    add_body(&t, sphere_shape(0.5, 0.5 - centre, 0, radius), 900);
+    selkie_world *world = make_world_threads(&t.scene, 1);
+    double fastest = 0.0;
+    while (selkie_world_time(world) < 1.0) {
+        step_world(world);
+        fastest = fmax(fastest, selkie_world_statistics(world)->max_speed);
+    }
+    at_most("films on a floating disc", "fastest particle, m/s", fastest, sqrt(2.0 * GRAVITY * (radius - centre)));
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),         cmocka_unit_test(backends_agree),     cmocka_unit_test(discs_collide),
-        cmocka_unit_test(many_light_bodies), cmocka_unit_test(packed_small_discs),
+        cmocka_unit_test(many_light_bodies), cmocka_unit_test(packed_small_discs), cmocka_unit_test(film_on_disc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

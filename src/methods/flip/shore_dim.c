@@ -3,8 +3,8 @@
  * A shore cell is an air cell with liquid behind one of its faces. The pressure acts on no face between a shore cell
  * and another cell without liquid. Such a face would fall freely in every step, although its particles rest on the
  * liquid below, and the particles would keep that velocity. So it changes like the faces of the liquid beside it: by
- * the mean of their pressure gradients (shore_plain.h). A velocity from the liquid would lose the gradient, and with it
- * angular momentum. Gravity alone, as friction, brings it nearer to the liquid's velocity.
+ * the mean of their pressure gradients, narrow faces in part (shore_plain.h). A velocity from the liquid would lose the
+ * gradient, and with it angular momentum. Gravity alone, as friction, brings it nearer to the liquid's velocity.
  *
  * Cells are bits: those of a block are a few words, so that liquid, shore cells and shore faces are found by shifts.
  * The pressure's push is then computed once for each face beside the shore, and the shore faces take means of it.
@@ -24,6 +24,7 @@ typedef struct shore {
     sk_block_bits *faces[SELKIE_DIM];    /* [blocks] shore faces: the lower ones of these cells */
     uint64_t *runs;                      /* [blocks] runs with shore faces */
     float *push[SELKIE_DIM]; /* [blocks][cells] m/s  change by pressure and tension; NaN where there is none */
+    float *open[SELKIE_DIM]; /* [blocks][cells]      open fractions of the faces in runs where some acts */
 } shore;
 
 static selkie_code reserve(sk_step *step, shore *s, selkie_error *error)
@@ -39,17 +40,22 @@ static selkie_code reserve(sk_step *step, shore *s, selkie_error *error)
     for (int d = 0; d < SELKIE_DIM; d++)
         s->faces[d] = bits + (size_t)(3 + d) * blocks;
     s->runs = (uint64_t *)(void *)(bits + (3 + SELKIE_DIM) * blocks);
-    SK_TRY(sk_step_scratch(step, blocks * SELKIE_DIM * SK_BLOCK_CELLS * sizeof(float), "extrapolate", &memory, error));
-    for (int d = 0; d < SELKIE_DIM; d++)
+    SK_TRY(
+        sk_step_scratch(step, 2 * blocks * SELKIE_DIM * SK_BLOCK_CELLS * sizeof(float), "extrapolate", &memory, error));
+    for (int d = 0; d < SELKIE_DIM; d++) {
         s->push[d] = (float *)memory + (size_t)d * blocks * SK_BLOCK_CELLS;
+        s->open[d] = (float *)memory + (size_t)(SELKIE_DIM + d) * blocks * SK_BLOCK_CELLS;
+    }
 
     /* Absent blocks have no liquid, no shore and no push. */
     memset(&s->liquid[0], 0, sizeof *s->liquid);
     memset(&s->cells[0], 0, sizeof *s->cells);
     s->runs[0] = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             s->push[d][c] = __builtin_nanf("");
+            s->open[d][c] = 0.0f;
+        }
     return SELKIE_OK;
 }
 
@@ -141,17 +147,25 @@ static void find_push(const sk_step *step, const shore *s, int block, liquid_vie
                 value += f8_load(grid->fields[step->tension_push + d] + base + c);
             const i8 acts = i8_from_bits(sk_bits_of_run(&pushed[d], c)) & (f8_load(fraction + c) > 0.0f);
             f8_store(push + c, f8_select(acts, value, none));
+            f8_store(s->open[d] + base + c, f8_load(fraction + c));
         }
     }
 }
 
-/* Sums over the faces beside eight faces on which pressure acts, and their number. */
+/* sk_shore_part for eight faces. */
+SK_VECTOR f8 shore_parts(f8 liquid, f8 shore)
+{
+    return f8_select(liquid < shore, liquid / shore, f8_splat(1.0f));
+}
+
+/* Sums over the faces beside eight faces on which pressure acts, and their number. `open` is the open fraction of the
+ * eight faces. */
 typedef struct shore_sums {
     f8 change, velocity, end, count;
 } shore_sums;
 
 SK_VECTOR void add_beside(const sk_step *step, const shore *s, int block, int c, const int d, const int axis,
-                          const int side, shore_sums *sums)
+                          const int side, f8 open, shore_sums *sums)
 {
     const sk_grid *grid = &step->grid;
     const f8 zero = f8_splat(0.0f), push = sk_values_beside(grid, s->push[d], block, c, axis, side);
@@ -160,7 +174,8 @@ SK_VECTOR void add_beside(const sk_step *step, const shore *s, int block, int c,
         return;
     const f8 velocity = sk_values_beside(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, c, axis, side);
     const f8 end = sk_values_beside(grid, grid->fields[step->end_velocity + d], block, c, axis, side);
-    sums->change += f8_select(acts, push, zero);
+    const f8 part = shore_parts(sk_values_beside(grid, s->open[d], block, c, axis, side), open);
+    sums->change += f8_select(acts, part * push, zero);
     sums->velocity += f8_select(acts, velocity, zero);
     sums->end += f8_select(acts, end, zero);
     sums->count += f8_select(acts, f8_splat(1.0f), zero);
@@ -201,8 +216,8 @@ SK_VECTOR void move_run(const sk_step *step, const shore *s, int block, int c, c
     const sk_grid *grid = &step->grid;
     const size_t at = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS + (size_t)c;
-    const i8 moves =
-        i8_from_bits(sk_bits_of_run(&s->faces[d][block], c)) & (f8_load(step->solids.fraction[d] + solid) > 0.0f);
+    const f8 open = f8_load(step->solids.fraction[d] + solid);
+    const i8 moves = i8_from_bits(sk_bits_of_run(&s->faces[d][block], c)) & (open > 0.0f);
     if (!i8_any(moves))
         return;
 
@@ -210,8 +225,8 @@ SK_VECTOR void move_run(const sk_step *step, const shore *s, int block, int c, c
     shore_sums sum = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
 #pragma GCC unroll 3
     for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        add_beside(step, s, block, c, d, axis, -1, &sum);
-        add_beside(step, s, block, c, d, axis, 1, &sum);
+        add_beside(step, s, block, c, d, axis, -1, open, &sum);
+        add_beside(step, s, block, c, d, axis, 1, open, &sum);
     }
     const f8 share = f8_select(sum.count > 0.0f, 1.0f / sum.count, f8_splat(0.0f));
     const f8 gained = share * sum.change;

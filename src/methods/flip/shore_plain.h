@@ -33,6 +33,14 @@ SK_KERNEL float shore_push_at(const sk_step *step, sk_plain_cell cell, int d)
     return beside_liquid ? descent + push : __builtin_nanf("");
 }
 
+/* The part of the push at a liquid face that a shore face takes, by their open fractions. The push at a face that a
+ * solid nearly closes may be large, since its flux is small and counts little in the solve. A wider face beside it has
+ * more liquid: with the whole push it would gain an impulse that no pressure has given. */
+SK_KERNEL float sk_shore_part(float liquid, float shore)
+{
+    return liquid < shore ? liquid / shore : 1.0f;
+}
+
 /* Means over the faces of a component beside a shore face on which pressure acts, m/s. */
 typedef struct shore_means {
     float change;        /* by pressure and surface tension */
@@ -49,7 +57,7 @@ SK_KERNEL shore_means shore_means_of(const sk_step *step, sk_plain_cell cell, in
         const float push = shore_push_at(step, other, d);
         if (push != push)
             continue;
-        sum.change += push;
+        sum.change += sk_shore_part(open_fraction_at(step, other, d), open_fraction_at(step, cell, d)) * push;
         sum.velocity += grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(other)];
         sum.end += grid->fields[step->end_velocity + d][sk_plain_index(other)];
         count++;
