@@ -32,8 +32,8 @@ selkie_code sk_cuda_take_bodies(sk_step *step, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "GPU: no memory for the bodies");
     sk_cuda_bodies *bodies = cuda->bodies;
     bodies->memory = step->memory;
-    bodies->partial_bytes =
-        (size_t)step->rigid->body_count * SK_CUDA_CONTACT_PARTS * SK_CUDA_CONTACT_SUMS * sizeof(double);
+    const size_t count = step->rigid ? (size_t)step->rigid->body_count : 1; /* 1: frozen bodies meet no particles */
+    bodies->partial_bytes = count * SK_CUDA_CONTACT_PARTS * SK_CUDA_CONTACT_SUMS * sizeof(double);
     SK_CUDA_TRY(cudaMalloc((void **)&bodies->modes, sizeof *bodies->modes), "the bodies", error);
     SK_CUDA_TRY(cudaMemsetAsync(bodies->modes, 0, sizeof *bodies->modes, cuda->stream), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&bodies->partial, bodies->partial_bytes), "the bodies", error);

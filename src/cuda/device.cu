@@ -419,6 +419,7 @@ void sk_cuda_destroy(sk_step *step)
     sk_cuda_release_bodies(cuda);
     sk_cuda_release_soft(cuda);
     sk_cuda_release_splashes(cuda);
+    sk_cuda_release_frozen(cuda);
     sk_cuda_end_profile(cuda);
     if (cuda->sent)
         cudaFreeHost(cuda->sent);

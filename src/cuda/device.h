@@ -199,6 +199,7 @@ typedef struct sk_cuda_results {
     } viscosity;
     struct {
         int iterations, converged, broken, unknowns, twice;
+        int changed; /* cells that changed their phase in the last pass */
         double residual;
         double energy;               /* J */
         unsigned long long range[2]; /* K  coldest and warmest particle: the bits of two doubles */
@@ -271,6 +272,7 @@ typedef struct sk_cuda_constants {
     int spare;     /*      field of unilateral incompressibility */
     int material;  /*      attribute of the materials */
     int body;      /*      attribute of the bodies of particles; -1 = none */
+    int frozen_at; /*      attribute of the places of frozen particles; -1 = none */
     sk_transfer_options options;
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
@@ -290,6 +292,7 @@ typedef struct sk_cuda_constants {
         double unit;             /* K/J  of sk_heat_solve */
         sk_heat_mixing mixing;
         int enthalpy, temperature; /* attributes */
+        int liquid_fraction;       /* likewise; -1 = nothing melts */
     } heat;
     sk_tension tension;
     float contact_cosine; /* of the contact angle of the surface */
@@ -377,7 +380,7 @@ typedef struct sk_cuda_solids {
     int has_thin;                 /* an obstacle may have walls that the grid does not resolve: grid/barriers.h */
     sk_grid near;                 /* the places of the last update as a grid: coordinates, and with bodies faces */
     int near_capacity;
-    int32_t *near_number; /* [places] blocks of that grid, 0 = none; NULL without bodies */
+    int32_t *near_number; /* [places] blocks of that grid, 0 = none; NULL without bodies, 0 between uses */
 } sk_cuda_solids;
 
 typedef struct sk_cuda_pinned sk_cuda_pinned; /* frames.cu */
@@ -443,6 +446,7 @@ struct sk_cuda {
     struct sk_cuda_bodies *bodies;     /* rigid bodies in the liquid; NULL = none. Not among the allocations */
     struct sk_cuda_soft *soft;         /* bodies of particles; likewise */
     struct sk_cuda_splashes *splashes; /* likewise */
+    struct sk_cuda_frozen *frozen;     /* likewise: frozen bodies */
 };
 
 /* --- the host's side --- */
@@ -465,6 +469,10 @@ selkie_code sk_cuda_move_solids(sk_step *step, selkie_error *error);
 /* Moves the solids to their pose at the end of a step that runs. The slots of the blocks follow. */
 selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error);
 void sk_cuda_point_solids(const sk_step *step, const sk_solids *arrays);
+/* The solids of the step in other places, which become the grid `near`: in their order, and all places near moving
+ * solids among them. Then those that the host has changed there, to the device; a kernel looks up the slots. */
+selkie_code sk_cuda_near_solids(sk_step *step, const int32_t *places, int count, selkie_error *error);
+selkie_code sk_cuda_send_near_solids(sk_step *step, selkie_error *error);
 void sk_cuda_release_solids(sk_cuda *cuda);
 /* Velocities of solids that the host has changed in this step; with the poses of bodies at its end. */
 selkie_code sk_cuda_send_velocities(sk_step *step, selkie_error *error);
@@ -481,6 +489,8 @@ void sk_cuda_release_soft(sk_cuda *cuda);
 int sk_cuda_has_droplets(const sk_cuda *cuda);
 size_t sk_cuda_splash_bytes(const sk_cuda *cuda);
 void sk_cuda_release_splashes(sk_cuda *cuda);
+/* Gives back the memory of frozen bodies. */
+void sk_cuda_release_frozen(sk_cuda *cuda);
 /* Gives back the memory of liquid boundaries. */
 void sk_cuda_release_roles(sk_cuda *cuda);
 /* Gives back the pinned memory that frames left, once all of them are written. */

@@ -1,6 +1,6 @@
 /* Heat on the GPU: transfers, the solve, and mixing within cells. A thread a cell runs the functions of
  * methods/heat/heat_plain.h; a thread block has a block of cells and a layer around it in shared memory where they need
- * tiles. No material melts here (cuda/phases.c), so that one pass does. */
+ * tiles. Where a material melts, the host waits for each pass: whether cells have changed their phase. */
 #include "cuda/device.h"
 
 #include <float.h>
@@ -21,10 +21,15 @@ struct sk_cuda_heat {
     unsigned long long range[2]; /* coldest and warmest: the bits of doubles */
     uint8_t *crowded;            /* [capacity] blocks with cells beyond the range */
     int any_crowded;
-    double share; /* largest part of a row that belongs to neighbours */
-    int sweeps;   /* of the short form; the solver has nothing to do then, but for a residual */
-    double start; /* norm of the first residual over that of the right side */
-    double mean;  /* K  of all that expands */
+    /* Passes where something melts: see heat_dim.c. */
+    int is_again;     /* a further pass: the solution of the last one is a start */
+    int all;          /* the pass solves all blocks */
+    uint8_t *reached; /* [capacity] HEAT_KEPT and so on */
+    int32_t *changes; /* [capacity] cells that changed their phase in the last pass */
+    double share;     /* largest part of a row that belongs to neighbours */
+    int sweeps;       /* of the short form; the solver has nothing to do then, but for a residual */
+    double start;     /* norm of the first residual over that of the right side */
+    double mean;      /* K  of all that expands */
 };
 
 SK_DEVICE unsigned long long bits_of(double value)
@@ -48,6 +53,8 @@ SK_DEVICE sk_heat_attributes attributes_of(const sk_step *step, const sk_cuda_co
     a.enthalpy = all[constants->heat.enthalpy].data;
     a.temperature = (float *)(void *)all[constants->heat.temperature].data;
     a.liquid_fraction = nullptr;
+    if (constants->heat.liquid_fraction >= 0)
+        a.liquid_fraction = (float *)(void *)all[constants->heat.liquid_fraction].data;
     a.material = heat->heat.several ? all[constants->material].data : nullptr;
     return a;
 }
@@ -78,11 +85,21 @@ SK_DEVICE void load_faces(const int32_t slots[SK_NEIGHBOURS], const sk_heat_cell
     face[0] = tiles->face[0], face[1] = tiles->face[1], face[2] = tiles->face[SELKIE_DIM - 1];
 }
 
+/* What the pass does with a block. */
+SK_DEVICE int reach_of(const sk_cuda_heat *heat, int block)
+{
+    return heat->all ? (int)HEAT_SOLVED : heat->reached[block];
+}
+
 /* --- Particles to cells --- */
 
-static __global__ void begin_heat(const sk_cuda_constants *constants, sk_cuda_heat *heat)
+static __global__ void begin_heat(const sk_cuda_constants *constants, sk_cuda_heat *heat, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
+    data->results.heat.changed = 0;
+    heat->is_again = 0;
+    heat->all = 1;
+    heat->share = 0.0;
     heat->range[0] = bits_of(constants->heat.coldest);
     heat->range[1] = bits_of(constants->heat.warmest);
     heat->solve.unit = constants->heat.unit;
@@ -202,7 +219,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_faces(const sk_ste
     }
 }
 
-/* Rows, and the solution without neighbours. */
+/* Rows, and the solution without neighbours, or that of the last pass. */
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     build_rows(const sk_step *step, sk_cuda_heat *heat, sk_cuda_data *data)
 {
@@ -210,19 +227,25 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     __shared__ face_tiles faces;
     __shared__ double temperature[HEAT_TILE];
     __shared__ int32_t slots[SK_NEIGHBOURS];
+    const sk_heat_cells *cells = &heat->solve.cells;
     double share = 0.0, none[1] = {0.0};
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const float *face[3];
+        if (reach_of(heat, block) != HEAT_SOLVED)
+            continue;
         load_slots_around(&step->grid, block, slots);
-        load_faces(slots, &heat->solve.cells, &faces, face);
-        load_tile(slots, (const double *)heat->solve.cells.temperature, 0.0, temperature);
+        load_faces(slots, cells, &faces, face);
+        load_tile(slots, (const double *)cells->temperature, 0.0, temperature);
         __syncthreads();
         const size_t here = (size_t)block * SK_BLOCK_CELLS + threadIdx.x;
+        const float last = heat->is_again ? cells->solution[here] : 0.0f;
         share = fmax(share, heat_build_row(&heat->solve, here, face, temperature, heat_tile_index((int)threadIdx.x)));
+        if (last != 0.0f && cells->diagonal[here] > 0.0f)
+            cells->solution[here] = last;
     }
     if (sum_over_launch(data, none, &share) && threadIdx.x == 0)
-        heat->share = share;
+        heat->share = fmax(heat->share, share);
 }
 
 /* The residual of that solution as the right side of the solver, which starts from 0. Short steps leave it nothing to
@@ -262,6 +285,9 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     const int is_short = !(heat->share > SK_HEAT_MOST_SHARE);
     heat->start = squares[0] > 0.0 ? sqrt(squares[1] / squares[0]) : 0.0;
     heat->sweeps = is_short ? heat_sweeps(heat->share, tolerance) : 0;
+    if (heat->is_again) /* blocks that are kept have a place in one array: an even number ends there */
+        heat->sweeps += heat->sweeps % 2;
+    heat->all |= !is_short;
     begin_solve(step, solver);
     solver->idle = is_short || heat->start <= tolerance;
     solver->norm = SELKIE_NORM_RELATIVE;
@@ -291,6 +317,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     {
         const float *face[3];
         const size_t here = (size_t)block * SK_BLOCK_CELLS + threadIdx.x;
+        if (reach_of(heat, block) != HEAT_SOLVED)
+            continue;
         load_slots_around(&step->grid, block, slots);
         load_faces(slots, cells, &faces, face);
         load_tile(slots, from, 0.0f, solution);
@@ -310,7 +338,8 @@ SK_DEVICE void report_heat(const sk_cuda_heat *heat, const sk_cuda_solver *solve
     data->results.heat.residual = solver->residual * heat->start;
 }
 
-/* Changes of enthalpy from the fluxes at the new temperatures. The solver's part of them is in POTENTIAL. */
+/* Changes of enthalpy from the fluxes at the new temperatures, and the phases for the next pass. The solver's part of
+ * the temperatures is in POTENTIAL. */
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     find_changes(const sk_step *step, const sk_cuda_heat *heat, const sk_cuda_solver *solver, sk_cuda_data *data)
 {
@@ -327,6 +356,11 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     {
         const float *face[3];
         const size_t here = (size_t)block * SK_BLOCK_CELLS + threadIdx.x;
+        const int kept = reach_of(heat, block) == HEAT_KEPT;
+        if (kept && threadIdx.x == 0)
+            heat->changes[block] = 0;
+        if (kept)
+            continue;
         load_slots_around(&step->grid, block, slots);
         load_faces(slots, cells, &faces, face);
         for (int n = (int)threadIdx.x; n < HEAT_TILE; n += (int)blockDim.x) {
@@ -337,9 +371,85 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
                 from < SK_BLOCK_CELLS ? 0.0 : cells->temperature[from] + (double)(solution[from] + further[from]);
         }
         __syncthreads();
-        cells->change[here] = heat_change(&heat->solve, here, face, temperature, heat_tile_index((int)threadIdx.x));
+        const int n = heat_tile_index((int)threadIdx.x);
+        cells->change[here] = heat_change(&heat->solve, here, face, temperature, n);
+        if (!heat->heat.melts)
+            continue;
+        const int changed = __syncthreads_count(heat_note_phase(&heat->solve, here, temperature[n]));
+        if (threadIdx.x > 0)
+            continue;
+        heat->changes[block] = changed;
+        if (changed)
+            atomicAdd(&data->results.heat.changed, changed);
     }
 }
+
+/* --- Further passes --- */
+
+/* The end of a pass: the solution, and the phases of the next one. */
+static __global__ void end_pass(const sk_step *step, const sk_cuda_heat *heat, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_heat_cells *cells = &heat->solve.cells;
+    const float *solution = heat->sweeps % 2 ? cells->other : cells->solution;
+    const float *further = step->grid.fields[SK_FIELD_POTENTIAL];
+    if (!data->results.heat.changed)
+        return;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        const size_t here = sk_plain_index(cell);
+        cells->solution[here] = solution[here] + further[here];
+        if (reach_of(heat, cell.slot) != HEAT_KEPT)
+            heat_take_phase(&heat->solve, here);
+    }
+}
+
+static __global__ void begin_again(sk_cuda_heat *heat, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    data->results.heat.changed = 0;
+    heat->is_again = 1;
+    heat->all = heat->share > SK_HEAT_MOST_SHARE;
+}
+
+/* Where the sweeps of the last pass sufficed: the blocks in which or beside which cells changed their phase. */
+static __global__ void choose_solved(const sk_step *step, sk_cuda_heat *heat)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH(i, step->grid.block_count - 1)
+    {
+        const int block = (int)i + 1;
+        int any = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            any |= heat->changes[step->grid.neighbours[block][n]] > 0;
+        heat->reached[block] = (uint8_t)(any ? HEAT_SOLVED : HEAT_KEPT);
+    }
+}
+
+static __global__ void choose_beside(const sk_step *step, sk_cuda_heat *heat)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH(i, step->grid.block_count - 1)
+    {
+        const int block = (int)i + 1;
+        int any = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            any |= heat->reached[step->grid.neighbours[block][n]] == HEAT_SOLVED;
+        if (any && heat->reached[block] != HEAT_SOLVED)
+            heat->reached[block] = HEAT_BESIDE_SOLVED;
+    }
+}
+
+/* Sweeps go from one array to the other: both have the solution beside what they solve. */
+static __global__ void copy_beside(const sk_step *step, const sk_cuda_heat *heat)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_CELL(cell, step)
+    if (reach_of(heat, cell.slot) == HEAT_BESIDE_SOLVED)
+        heat->solve.cells.other[sk_plain_index(cell)] = heat->solve.cells.solution[sk_plain_index(cell)];
+}
+
+/* --- Cells to particles --- */
 
 /* Gives the changes to the particles. */
 static __global__ void scatter_heat(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_heat *heat)
@@ -535,12 +645,20 @@ static const sk_heat *heat_of(const sk_step *step)
     return (const sk_heat *)sk_step_state(step, &sk_method_heat);
 }
 
+static void launch_rows(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->heat, cuda->data);
+    SK_LAUNCH(cuda, start_heat, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->heat, cuda->data, cuda->solver);
+    SK_DIM(sk_cuda_start_solve)(cuda, host);
+}
+
 static void launch_system(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     sk_cuda_heat *heat = cuda->heat;
-    SK_LAUNCH_SIMPLE(cuda, begin_heat, 1, 1, constants, heat);
+    SK_LAUNCH_SIMPLE(cuda, begin_heat, 1, 1, constants, heat, cuda->data);
     SK_LAUNCH_SIMPLE(cuda, begin_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, heat);
     SK_LAUNCH_SIMPLE(cuda, gather_heat, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, heat);
     if (heat_of(host)->lightness >= 0) {
@@ -551,23 +669,50 @@ static void launch_system(sk_cuda *cuda, const sk_step *host)
         SK_LAUNCH(cuda, find_faces<true>, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, heat);
     else
         SK_LAUNCH(cuda, find_faces<false>, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, heat);
-    SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, heat, cuda->data);
-    SK_LAUNCH(cuda, start_heat, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, heat, cuda->data, cuda->solver);
-    SK_DIM(sk_cuda_start_solve)(cuda, host);
+    launch_rows(cuda, host);
 }
 
-static void launch_end(sk_cuda *cuda, const sk_step *host)
+/* A further pass, where something melts. */
+static void launch_again(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    sk_cuda_heat *heat = cuda->heat;
+    SK_LAUNCH_SIMPLE(cuda, begin_again, 1, 1, heat, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, choose_solved, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, heat);
+    SK_LAUNCH_SIMPLE(cuda, choose_beside, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, heat);
+    SK_LAUNCH_SIMPLE(cuda, copy_beside, SK_CUDA_WIDE, SK_CUDA_THREADS, step, heat);
+    launch_rows(cuda, host);
+}
+
+/* The end of a pass. */
+static void launch_changes(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    sk_cuda_heat *heat = cuda->heat;
+    const int most = heat_sweeps(SK_HEAT_MOST_SHARE, host->scene->heat.tolerance), melts = heat_of(host)->melts;
+    SK_DIM(sk_cuda_end_solve)(cuda, host);
+    for (int n = 0; n < most + (melts ? most % 2 : 0); n++)
+        SK_LAUNCH(cuda, sweep, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, heat, n);
+    SK_LAUNCH(cuda, find_changes, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, heat, cuda->solver, cuda->data);
+    if (melts)
+        SK_LAUNCH_SIMPLE(cuda, end_pass, SK_CUDA_WIDE, SK_CUDA_THREADS, step, heat, cuda->data);
+}
+
+static void launch_give(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     sk_cuda_heat *heat = cuda->heat;
-    const int most = heat_sweeps(SK_HEAT_MOST_SHARE, host->scene->heat.tolerance);
-    SK_DIM(sk_cuda_end_solve)(cuda, host);
-    for (int n = 0; n < most; n++)
-        SK_LAUNCH(cuda, sweep, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, heat, n);
-    SK_LAUNCH(cuda, find_changes, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, heat, cuda->solver, cuda->data);
+    (void)host;
     SK_LAUNCH_SIMPLE(cuda, scatter_heat, SK_CUDA_WIDE, SK_CUDA_THREADS, step, constants, heat);
     SK_LAUNCH(cuda, limit_cells, 1, SK_CUDA_ONE, step, constants, heat);
+}
+
+/* Where nothing melts one pass does. */
+static void launch_end(sk_cuda *cuda, const sk_step *host)
+{
+    launch_changes(cuda, host);
+    launch_give(cuda, host);
 }
 
 static void launch_mix(sk_cuda *cuda, const sk_step *host)
@@ -593,13 +738,59 @@ static void launch_sums(sk_cuda *cuda, const sk_step *host)
               cuda->data);
 }
 
+/* The report of a pass that is over. */
+static selkie_code report_pass(sk_step *step, selkie_error *error)
+{
+    const sk_cuda_results *results = step->cuda->results;
+    sk_heat *heat = (sk_heat *)sk_step_state(step, &sk_method_heat);
+    sk_cuda_remember_solve(step->cuda, SK_CUDA_HEAT, results->heat.iterations, results->heat.twice);
+    heat->report.iterations = results->heat.iterations;
+    heat->report.converged = results->heat.converged && !results->heat.broken;
+    heat->report.residual = results->heat.residual;
+    heat->report.unknowns = results->heat.unknowns;
+    return sk_heat_judge(step, &heat->report, error);
+}
+
+/* Copies the results of heat alone. */
+static selkie_code fetch_results(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->results->heat, &cuda->data->results.heat, sizeof cuda->results->heat,
+                                cudaMemcpyDeviceToHost, cuda->stream),
+                "heat", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "heat", error);
+    return SELKIE_OK;
+}
+
+/* Passes until no cell changes its phase. */
+static selkie_code solve_in_passes(sk_step *step, selkie_error *error)
+{
+    sk_heat *heat = (sk_heat *)sk_step_state(step, &sk_method_heat);
+    for (int pass = 0; pass < HEAT_MOST_PASSES; pass++) {
+        SK_TRY(pass ? sk_cuda_run(step, "heat_again", launch_again, error)
+                    : sk_cuda_run(step, "heat_system", launch_system, error));
+        SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_HEAT, error));
+        SK_TRY(sk_cuda_run(step, "heat_changes", launch_changes, error));
+        SK_TRY(fetch_results(step, error));
+        SK_TRY(report_pass(step, error));
+        heat->passes = pass + 1;
+        if (!step->cuda->results->heat.changed)
+            break;
+    }
+    return sk_cuda_run(step, "heat_give", launch_give, error);
+}
+
 selkie_code SK_DIM(sk_cuda_heat)(sk_step *step, selkie_error *error)
 {
     if (!(step->dt > 0.0)) /* the world only measures */
         return SELKIE_OK;
-    SK_TRY(sk_cuda_run(step, "heat_system", launch_system, error));
-    SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_HEAT, error));
-    SK_TRY(sk_cuda_run(step, "heat", launch_end, error));
+    if (heat_of(step)->melts) {
+        SK_TRY(solve_in_passes(step, error));
+    } else {
+        SK_TRY(sk_cuda_run(step, "heat_system", launch_system, error));
+        SK_TRY(SK_DIM(sk_cuda_iterate)(step, SK_CUDA_HEAT, error));
+        SK_TRY(sk_cuda_run(step, "heat", launch_end, error));
+    }
     if (sk_heat_find_mixing(step, heat_of(step)).ticks > 0.0)
         SK_TRY(sk_cuda_run(step, "heat_mix", launch_mix, error));
     step->cuda->particles_here = 0;
@@ -633,10 +824,7 @@ selkie_code SK_DIM(sk_cuda_heat_sums)(sk_step *step, selkie_error *error)
     if (!step->sources && !sk_cuda_has_droplets(cuda))
         return SELKIE_OK;
     SK_TRY(SK_DIM(sk_cuda_sum_heat)(step, error));
-    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->results->heat, &cuda->data->results.heat, sizeof cuda->results->heat,
-                                cudaMemcpyDeviceToHost, cuda->stream),
-                "the sums of heat", error);
-    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the sums of heat", error);
+    SK_TRY(fetch_results(step, error));
     cuda->began = cuda->particles_here = 0; /* the step is over */
     take_sums(step);
     return SELKIE_OK;
@@ -644,16 +832,12 @@ selkie_code SK_DIM(sk_cuda_heat_sums)(sk_step *step, selkie_error *error)
 
 selkie_code SK_DIM(sk_cuda_report_heat)(sk_step *step, selkie_error *error)
 {
-    const sk_cuda_results *results = step->cuda->results;
     sk_heat *heat = (sk_heat *)sk_step_state(step, &sk_method_heat);
-    sk_cuda_remember_solve(step->cuda, SK_CUDA_HEAT, results->heat.iterations, results->heat.twice);
     take_sums(step);
+    if (heat->melts) /* passes have been reported */
+        return SELKIE_OK;
     heat->passes = 1;
-    heat->report.iterations = results->heat.iterations;
-    heat->report.converged = results->heat.converged && !results->heat.broken;
-    heat->report.residual = results->heat.residual;
-    heat->report.unknowns = results->heat.unknowns;
-    return sk_heat_judge(step, &heat->report, error);
+    return report_pass(step, error);
 }
 
 /* --- Memory and constants --- */
@@ -666,7 +850,10 @@ void SK_DIM(sk_cuda_fill_heat)(const sk_step *step, sk_cuda_constants *constants
     constants->heat.unit =
         step->dt > 0.0 ? heat->least_resistance / (step->dt * pow(step->grid.cell_size, SELKIE_DIM - 2)) : 0.0;
     constants->heat.mixing = sk_heat_find_mixing(step, heat);
+    constants->heat.liquid_fraction = -1;
     for (int a = 0; a < step->particles.attribute_count; a++) {
+        if (strcmp(step->particles.attributes[a].name, "liquid_fraction") == 0)
+            constants->heat.liquid_fraction = a;
         if (strcmp(step->particles.attributes[a].name, "enthalpy") == 0)
             constants->heat.enthalpy = a;
         if (strcmp(step->particles.attributes[a].name, "temperature") == 0)
@@ -711,6 +898,8 @@ selkie_code SK_DIM(sk_cuda_take_heat)(sk_step *step, selkie_error *error)
     SK_TRY(sk_cuda_take(cuda, &cells->material, count, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cells->phase, count, 1, error));
     SK_TRY(sk_cuda_take(cuda, &shadow.crowded, capacity, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &shadow.reached, capacity, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &shadow.changes, capacity * sizeof(int32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->heat, sizeof shadow, 0, error));
     SK_TRY(take_obstacles(step, &shadow, error));
     for (int d = 0; d < SELKIE_DIM; d++)

@@ -427,6 +427,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG_OBSTACLES ? 1 : 
     const sk_plain_frame frame = frame_of_grid(grid);
     const sorted_grid sorted = grid_to_sort(grid);
     const uint32_t *body = constants->body >= 0 ? step->particles.attributes[constants->body].data : nullptr;
+    const uint32_t *places =
+        constants->frozen_at >= 0 ? step->particles.attributes[constants->frozen_at].data : nullptr;
     sk_particle *const records = step->particles.records;
     const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
@@ -469,6 +471,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG_OBSTACLES ? 1 : 
             const int moves = !still && (!local || run_has(grid->runs[SK_RUNS_MOVED], cell)) && !(body && body[p]);
             if (moves) {
                 displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+                if (places && (places[3 * (size_t)p] | places[3 * (size_t)p + 1] | places[3 * (size_t)p + 2]))
+                    memcpy(position, places + 3 * (size_t)p, SELKIE_DIM * sizeof *position);
                 if (!AMONG_OBSTACLES)
                     wrap_position(grid, position);
             }

@@ -495,7 +495,7 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     constants->contact_cosine = (float)cos(step->scene->contact_angle * (M_PI / 180.0));
     constants->options.material_mask = sent->step.liquid_mask; /* likewise */
     constants->affine = constants->material = 0;
-    constants->body = -1;
+    constants->body = constants->frozen_at = -1;
     for (int a = 0; a < step->particles.attribute_count; a++) {
         if (strcmp(step->particles.attributes[a].name, "affine") == 0)
             constants->affine = a;
@@ -503,6 +503,8 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
             constants->material = a;
         if (strcmp(step->particles.attributes[a].name, "body") == 0)
             constants->body = a;
+        if (strcmp(step->particles.attributes[a].name, "frozen_at") == 0)
+            constants->frozen_at = a;
     }
 
     /* The advection samples the device's fields, through the table of places. */

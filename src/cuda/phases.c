@@ -70,6 +70,11 @@ static const struct {
     {"shape_matching", "match_late", {sk_soft_match_late_2d, sk_soft_match_late_3d}},
     {"shape_matching", "lead", {sk_cuda_soft_lead_2d, sk_cuda_soft_lead_3d}},
     {"shape_matching", "follow", {sk_cuda_soft_follow_2d, sk_cuda_soft_follow_3d}},
+    {"frozen", "frozen_hold", {sk_cuda_frozen_hold_2d, sk_cuda_frozen_hold_3d}},
+    {"frozen", "frozen_find", {sk_cuda_frozen_find_2d, sk_cuda_frozen_find_3d}},
+    {"frozen", "frozen_couple", {sk_cuda_frozen_couple_2d, sk_cuda_frozen_couple_3d}},
+    {"frozen", "frozen_push", {sk_cuda_frozen_push_2d, sk_cuda_frozen_push_3d}},
+    {"frozen", "frozen_move", {sk_cuda_frozen_move_2d, sk_cuda_frozen_move_3d}},
     {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
     {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
     {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
@@ -217,8 +222,6 @@ static const char *missing_part(const selkie_scene *scene)
         return missing_beside_bodies(scene);
     if (of_particles && missing_beside_particle_bodies(scene))
         return missing_beside_particle_bodies(scene);
-    if (sk_scene_melts(scene))
-        return "materials that melt (materials.melting_point): frozen bodies";
     if (sk_scene_has_immersed_points(scene))
         return "elastoplastic materials";
     if (scene->force_count >= SK_CUDA_MOST_FORCES)

@@ -49,6 +49,11 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     selkie_code sk_cuda_part_droplets_##dim(sk_step *step, selkie_error *error);                                       \
     selkie_code sk_cuda_find_splashes_##dim(sk_step *step, selkie_error *error);                                       \
     selkie_code sk_cuda_fly_droplets_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_frozen_hold_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_frozen_find_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_frozen_couple_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_frozen_push_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_frozen_move_##dim(sk_step *step, selkie_error *error);                                         \
     /* Bodies in a solve: their lists, between its system and its start; the start in their space; what follows a      \
      * cycle, a product, and a fresh residual (from the solution before it, into the residual after it). */            \
     selkie_code sk_cuda_read_modes_##dim(sk_step *step, selkie_error *error);                                          \

@@ -4,10 +4,11 @@
  * domain and copied once. Those of moving obstacles and of running inlets are computed in each step for the places near
  * them, and copied. Obstacles are copied with their poses and the primitives of their shapes, for the paths of
  * particles. */
-#include "cuda/device.h"
+#include "cuda/bodies_parts.h"
 
 extern "C" {
 #include "base/block_table.h"
+#include "defs/heat.h"
 #include "grid/solids.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/sources/sources.h"
@@ -343,7 +344,7 @@ selkie_code sk_cuda_take_solids(sk_step *step, selkie_error *error)
         !cuda->solids.obstacle_copies)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the %d blocks of the domain", places);
 
-    if (solids->body_count) {
+    if (solids->body_count || sk_scene_melts(step->scene)) {
         cuda->solids.near_number = (int32_t *)calloc((size_t)places + 1, sizeof(int32_t));
         if (!cuda->solids.near_number)
             return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the %d blocks of the domain", places);
@@ -426,10 +427,33 @@ static selkie_code send_solids(sk_step *step, selkie_error *error)
     const sk_solids arrays = cuda->sent->step.solids;
     cuda->sent->step.solids = step->solids;
     sk_cuda_point_solids(step, &arrays);
+    if (cuda->drag)
+        cuda->sent->step.solids.piece_first = cuda->drag->piece_first;
     SK_CUDA_TRY(cudaMemcpyAsync(&cuda->device->step.solids, &cuda->sent->step.solids, sizeof step->solids,
                                 cudaMemcpyHostToDevice, cuda->stream),
                 "a copy of the solids", error);
     return SELKIE_OK;
+}
+
+selkie_code sk_cuda_near_solids(sk_step *step, const int32_t *places, int count, selkie_error *error)
+{
+    sk_cuda_solids *solids = &step->cuda->solids;
+    for (int i = 0; i < count; i++) {
+        solids->list[i] = places[i];
+        solids->listed[places[i]] = 1;
+    }
+    solids->list_count = count;
+    return update_places(step, solids->list, count, error);
+}
+
+selkie_code sk_cuda_send_near_solids(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    for (int i = 0; i < cuda->solids.list_count; i++)
+        cuda->solids.slots[cuda->solids.list[i]] = step->solids.block_slot[i + 1];
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error); /* the step has been sent */
+    SK_TRY(send_slots(cuda, &step->solids, step->solids.static_count, error));
+    return send_solids(step, error);
 }
 
 selkie_code sk_cuda_end_solids(sk_step *step, selkie_error *error)

@@ -56,7 +56,7 @@ static selkie_code take_model(sk_cuda *cuda, const sk_splashes *s, sk_cuda_splas
 /* The attributes of particles. */
 static void find_attributes(const sk_step *step, sk_cuda_splash_arrays *arrays)
 {
-    arrays->age = arrays->window = -1;
+    arrays->age = arrays->window = arrays->liquid_fraction = -1;
     for (int a = 0; a < step->particles.attribute_count; a++) {
         const sk_attribute *attribute = &step->particles.attributes[a];
         if (strcmp(attribute->name, SK_SPLASH_AGE) == 0) {
@@ -65,6 +65,8 @@ static void find_attributes(const sk_step *step, sk_cuda_splash_arrays *arrays)
         }
         if (strcmp(attribute->name, SK_SPLASH_WINDOW) == 0)
             arrays->window = a;
+        if (strcmp(attribute->name, "liquid_fraction") == 0)
+            arrays->liquid_fraction = a;
         arrays->words += attribute->components;
     }
 }

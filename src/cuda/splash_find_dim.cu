@@ -153,9 +153,10 @@ typedef struct cell_search {
     uint32_t begin, end; /* particles */
 } cell_search;
 
-SK_DEVICE int is_driven(const cell_search *in, uint32_t p)
+/* Sources drive some particles, and solid ones stay: can_leave of methods/splashes/splash_find_dim.c. */
+SK_DEVICE int can_leave(const cell_search *in, uint32_t p)
 {
-    return sk_splash_is_driven(in->step->particles.records[p].flags);
+    return !sk_splash_is_driven(in->step->particles.records[p].flags) && splash_is_melted(in->step, in->arrays, p);
 }
 
 /* The features of a candidate, in every lane. */
@@ -215,12 +216,12 @@ SK_DEVICE int search_drawn(const cell_search *in)
     float own[OWN];
     int count = 0;
     for (uint32_t p = in->begin; p < in->end; p++)
-        count += !is_driven(in, p);
+        count += can_leave(in, p);
     if (!count)
-        return 0; /* by a source */
+        return 0;
     int left = sk_splash_drawn(in->looks, in->cell, in->step->grid.coordinates[in->block], SELKIE_DIM, count);
     uint32_t p = in->begin;
-    while (is_driven(in, p) || left-- > 0)
+    while (!can_leave(in, p) || left-- > 0)
         p++;
     find_own(in, p, own);
     if (!sk_splash_passes(in->looks, in->step->particles.records[p].id, find_logit(in, own), (float)count))
@@ -243,7 +244,7 @@ SK_DEVICE uint32_t find_outermost(const cell_search *in)
         float depth = 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
             depth += slope[d] * position[d];
-        if (depth < least && !is_driven(in, p)) {
+        if (depth < least && can_leave(in, p)) {
             least = depth;
             found = p;
         }
@@ -263,8 +264,8 @@ SK_DEVICE int search_all(const cell_search *in)
     if (find_logit(in, own) < in->model->calm_logit)
         return 0;
     for (uint32_t p = in->begin; p < in->end; p++) {
-        if (is_driven(in, p))
-            continue; /* by a source */
+        if (!can_leave(in, p))
+            continue;
         find_own(in, p, own);
         const float logit = find_logit(in, own);
         float state[2] = {windows[2 * (size_t)p], windows[2 * (size_t)p + 1]};

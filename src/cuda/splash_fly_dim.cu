@@ -345,7 +345,8 @@ SK_DEVICE uint32_t particle_around(const around_event *around, uint32_t n, int *
 /* Does a particle take a part of the impulse? */
 SK_DEVICE int receives(const sk_step *step, const sk_cuda_splash_arrays *arrays, uint32_t p)
 {
-    return !arrays->chosen[p] && !(step->particles.records[p].flags & SK_PARTICLE_DEAD);
+    return !arrays->chosen[p] && !(step->particles.records[p].flags & SK_PARTICLE_DEAD) &&
+           splash_is_melted(step, arrays, p);
 }
 
 /* Decides what becomes of each particle that leaves, and makes it a droplet. Nothing here depends on other events:

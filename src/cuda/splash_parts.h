@@ -59,6 +59,7 @@ typedef struct sk_cuda_splash_arrays {
     uint32_t *values;                 /* [apart_count][words] their attributes */
     int64_t apart_count;              /* droplets of the step */
     int words, age, age_word, window; /* age and window: attributes of particles, -1 = none; its place in the words */
+    int liquid_fraction;              /* attribute of particles; -1 = nothing melts */
     unsigned *shares;                 /* [thread blocks] marked ones of each */
     sk_cuda_splash_event *events;     /* [event_count] in the order of the store */
     int64_t event_count;
@@ -68,6 +69,13 @@ typedef struct sk_cuda_splash_arrays {
     float duration; /* s */
     int look_ahead;
 } sk_cuda_splash_arrays;
+
+/* Is a particle not frozen? */
+SK_DEVICE int splash_is_melted(const sk_step *step, const sk_cuda_splash_arrays *arrays, uint32_t p)
+{
+    return arrays->liquid_fraction < 0 ||
+           !(((const float *)(const void *)step->particles.attributes[arrays->liquid_fraction].data)[p] < 0.5f);
+}
 
 typedef struct sk_cuda_splashes {
     sk_cuda_splash_model model;

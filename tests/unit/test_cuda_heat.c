@@ -326,23 +326,6 @@ static void test_resumed(void **state)
     }
 }
 
-/* Frozen bodies are refused with one line that names them. */
-static void test_refused(void **state)
-{
-    (void)state;
-    if (!device_is_here())
-        skip();
-    const heat_case of = {2, 0, 0, 0.6, SELKIE_TRANSFER_APIC};
-    heat_scene s;
-    selkie_error error = {0};
-    selkie_world *world = NULL;
-    set_heat_scene(&s, &of);
-    s.materials[0].melting_point = 300.0;
-    s.scene.backend = SELKIE_BACKEND_CUDA;
-    assert_int_equal(selkie_world_create(&s.scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "melting_point"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,10 +335,10 @@ int main(void)
         cmocka_unit_test(test_beyond_2d),       cmocka_unit_test(test_viscous_2d),
         cmocka_unit_test(test_source_2d),       cmocka_unit_test(test_unilateral_2d),
         cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_small_3d),
-        cmocka_unit_test(test_small_solver_3d), cmocka_unit_test(test_water_3d),
-        cmocka_unit_test(test_solver_3d),       cmocka_unit_test(test_viscous_3d),
-        cmocka_unit_test(test_bodies_2d),       cmocka_unit_test(test_small_bodies_3d),
+        cmocka_unit_test(test_small_3d),        cmocka_unit_test(test_small_solver_3d),
+        cmocka_unit_test(test_water_3d),        cmocka_unit_test(test_solver_3d),
+        cmocka_unit_test(test_viscous_3d),      cmocka_unit_test(test_bodies_2d),
+        cmocka_unit_test(test_small_bodies_3d),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

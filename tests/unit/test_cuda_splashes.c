@@ -324,6 +324,31 @@ static void test_solve_3d(void **state)
     solve(&s, "projection in 3D", 30);
 }
 
+/* Frozen particles become no droplets, and take no impulse from those beside them. */
+static void test_ice(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    splash_scene s;
+    set_splashes(&s, 2, SELKIE_VOLUME_NONE);
+    s.scene.pressure.start = 10.0;
+    selkie_material_defaults(&s.materials[0]);
+    s.materials[0].name = "water";
+    s.materials[0].heat_capacity = 4000.0;
+    s.materials[0].conductivity = 0.5;
+    s.materials[0].melting_point = 273.0;
+    s.materials[0].latent_heat = 3e5;
+    for (int l = 0; l < 2; l++) {
+        s.liquids[l].material = "water";
+        s.liquids[l].temperature = l ? 250.0 : 300.0;
+    }
+    s.liquids[1].shape.min[0] = 0.2; /* droplets fly beside it */
+    s.scene.materials = s.materials;
+    s.scene.material_count = 1;
+    assert_true(run_both(&s, "ice", 15, 1e-5, 1e-3) > 20);
+}
+
 /* Liquids of two densities, and heat: sums over all particles have the droplets in them. */
 static void test_warm(void **state)
 {
@@ -446,8 +471,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flight_2d), cmocka_unit_test(test_flight_3d), cmocka_unit_test(test_windows),
         cmocka_unit_test(test_obstacles), cmocka_unit_test(test_streams),   cmocka_unit_test(test_solve_2d),
-        cmocka_unit_test(test_solve_3d),  cmocka_unit_test(test_warm),      cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_changes),   cmocka_unit_test(test_others),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_solve_3d),  cmocka_unit_test(test_warm),      cmocka_unit_test(test_ice),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_changes),   cmocka_unit_test(test_others),
+        cmocka_unit_test(test_refused),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

@@ -51,8 +51,8 @@ static int corrects_positions(const sk_step *step)
 static void statistics(const sk_step *step, selkie_statistics *statistics)
 {
     const sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
-    /* Bodies of the scene have counted theirs. */
-    statistics->solid_particles = (step->scene->body_count ? statistics->solid_particles : 0) + frozen->solid_count;
+    /* Bodies of particles have counted theirs. */
+    statistics->solid_particles = (step->soft ? statistics->solid_particles : 0) + frozen->solid_count;
     for (int d = 0; d < step->dimension; d++)
         statistics->potential_energy -= step->scene->gravity[d] * frozen->lifted[d];
 }

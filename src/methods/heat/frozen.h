@@ -80,7 +80,7 @@ typedef struct sk_frozen {
 } sk_frozen;
 
 /* Is a particle solid? */
-static inline int sk_frozen_is_solid(const float *liquid_fraction, int64_t p)
+SK_KERNEL int sk_frozen_is_solid(const float *liquid_fraction, int64_t p)
 {
     return liquid_fraction[p] < 0.5f;
 }
@@ -92,7 +92,7 @@ static inline double sk_frozen_relative_weight(const selkie_material_def *materi
 }
 
 /* Velocity of a body at a point (m), along axis d. */
-static inline double sk_frozen_velocity(const double velocity[3], const double turning[3], const double arm[3], int d)
+SK_KERNEL double sk_frozen_velocity(const double velocity[3], const double turning[3], const double arm[3], int d)
 {
     const int e = (d + 1) % 3, f = (d + 2) % 3;
     return velocity[d] + turning[e] * arm[f] - turning[f] * arm[e];
@@ -120,12 +120,16 @@ typedef struct sk_frozen_contact {
     double *shift;              /* m [3] */
 } sk_frozen_contact;
 
+/* Parts of `push` and `move`, for a grid elsewhere: bodies take the impulses of the pressure, from flux times q of each
+ * (`answer`); their particles move, whose store may hold those around them alone (`move_bodies`). */
 #define SK_FROZEN_FUNCTIONS(dim)                                                                                       \
     selkie_code sk_frozen_hold_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_frozen_find_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_frozen_couple_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_frozen_push_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_frozen_move_##dim(sk_step *step, selkie_error *error);                                              \
+    void sk_frozen_answer_##dim(sk_step *step, const double(*sums)[SK_POISSON_MODES]);                                 \
+    selkie_code sk_frozen_move_bodies_##dim(sk_step *step, selkie_error *error);                                       \
     void sk_frozen_touch_##dim(const sk_step *step, const sk_frozen *frozen, const sk_frozen_contact *contact);
 
 SK_FROZEN_FUNCTIONS(2d)

@@ -9,7 +9,7 @@
 #include "grid/plain.h"
 #include "grid/tile.h"
 #include "methods/heat/frozen_kernels.h"
-#include "methods/liquid_plain.h"
+#include "methods/heat/frozen_plain.h"
 #include "methods/sorting.h"
 
 enum {
@@ -24,17 +24,6 @@ static const float *liquid_fractions(const sk_step *step)
 
 /* --- Corrections of positions --- */
 
-/* Does a particle change its cell? */
-static int changes_cell(const sk_grid *grid, const float from[3], const float to[3])
-{
-    const float inverse = (float)(1.0 / grid->cell_size);
-    int differs = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        differs |= floorf(sk_cell_coordinate(from[d], (float)grid->corner[d], inverse)) !=
-                   floorf(sk_cell_coordinate(to[d], (float)grid->corner[d], inverse));
-    return differs;
-}
-
 /* Corrections of density may move all particles. Frozen ones go back to where their body has them. */
 selkie_code SK_DIM(sk_frozen_hold)(sk_step *step, selkie_error *error)
 {
@@ -45,9 +34,9 @@ selkie_code SK_DIM(sk_frozen_hold)(sk_step *step, selkie_error *error)
     for (int64_t p = 0; p < step->particles.count; p++) {
         float *position = step->particles.records[p].position, place[3];
         memcpy(place, places + 3 * p, sizeof place);
-        if (!(places[3 * p] | places[3 * p + 1] | places[3 * p + 2]) || !sk_frozen_is_solid(liquid, p))
+        if (!frozen_has_place(places + 3 * p) || !sk_frozen_is_solid(liquid, p))
             continue;
-        moved |= changes_cell(&step->grid, position, place);
+        moved |= frozen_changes_cell(&step->grid, position, place);
         memcpy(position, place, sizeof place);
     }
     if (!moved)

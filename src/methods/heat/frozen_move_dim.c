@@ -6,7 +6,7 @@
 #include "grid/plain.h"
 #include "methods/heat/frozen.h"
 #include "methods/heat/frozen_kernels.h"
-#include "methods/liquid_plain.h"
+#include "methods/heat/frozen_plain.h"
 
 enum { RANK = SELKIE_DIM == 3 ? 6 : 3 };
 
@@ -18,51 +18,13 @@ static double margin_of(const sk_step *step)
 
 /* --- The pressure solve --- */
 
-/* Velocity of the body that owns the lower face of a cell, there. */
-static double face_velocity(const sk_step *step, const sk_frozen_body *body, const double velocity[3],
-                            const double turning[3], sk_plain_cell cell, int d)
-{
-    int at[3];
-    double arm[3] = {0.0, 0.0, 0.0};
-    sk_plain_coordinates(&step->grid, cell, at);
-    for (int e = 0; e < SELKIE_DIM; e++)
-        arm[e] = step->grid.corner[e] + (at[e] + (e == d ? 0.0 : 0.5)) * step->grid.cell_size - body->centre[e];
-    return sk_frozen_velocity(velocity, turning, arm, d);
-}
-
-/* The velocity of a body at the lower faces of a block across an axis: linear over its cells. */
-typedef struct face_plane {
-    int body;              /* -1 = none yet */
-    double first, more[3]; /* m/s  at the first cell, and from cell to cell */
-} face_plane;
-
-static void find_plane(const sk_step *step, const sk_frozen *frozen, const double velocity[3], const double turning[3],
-                       int body, int block, int d, face_plane *plane)
-{
-    const double h = step->grid.cell_size;
-    const int e = (d + 1) % 3, f = (d + 2) % 3;
-    plane->body = body;
-    plane->first = face_velocity(step, &frozen->bodies[body], velocity, turning, (sk_plain_cell){block, 0}, d);
-    plane->more[d] = 0.0;
-    plane->more[e] = -h * turning[f];
-    plane->more[f] = h * turning[e];
-}
-
-static double plane_at(const face_plane *plane, int c)
-{
-    double sum = plane->first;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sum += plane->more[d] * sk_plain_along(c, d);
-    return sum;
-}
-
 /* Gives the closed parts of the faces of a block the velocities of the bodies: adds `sign` times `solved`. */
 static void add_velocities(const sk_step *step, const sk_frozen *frozen, int block, int begins)
 {
     const sk_solids *solids = &step->solids;
     const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     for (int d = 0; d < SELKIE_DIM && frozen->shared[block]; d++) {
-        face_plane plane = {.body = -1};
+        frozen_plane plane = {.body = -1};
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const float share = frozen->share[d][base + (size_t)c];
             if (!(share > 0.0f))
@@ -71,8 +33,9 @@ static void add_velocities(const sk_step *step, const sk_frozen *frozen, int blo
             const int owner = frozen->owner[d][base + (size_t)c];
             const sk_frozen_body *body = &frozen->bodies[owner];
             if (plane.body != owner)
-                find_plane(step, frozen, body->solved, body->solved_turning, owner, block, d, &plane);
-            const float own = (float)plane_at(&plane, c);
+                frozen_find_plane(&step->grid, body, body->solved, body->solved_turning, block, d, &plane);
+            plane.body = owner;
+            const float own = (float)frozen_plane_at(&plane, c);
             float *velocity = &solids->velocity[d][slot + (size_t)c];
             *velocity =
                 begins ? ((closed - share) * *velocity + share * own) / closed : *velocity + share * own / closed;
@@ -285,80 +248,54 @@ selkie_code SK_DIM(sk_frozen_couple)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Impulses of the pressure: the change of velocity of each body. */
-static void add_impulses(const sk_step *step, sk_frozen *frozen, double (*change)[SK_POISSON_MODES])
+/* Flux times q of each body, in the order of the entries. */
+static void sum_modes(const sk_step *step, const sk_frozen *frozen, double (*sums)[SK_POISSON_MODES])
 {
     const float *q = step->grid.fields[SK_FIELD_POTENTIAL];
-    const double h = step->grid.cell_size;
     for (size_t e = 0; e < frozen->modes.entry_count; e++) {
         const sk_poisson_mode_entry *entry = &frozen->modes.entries[e];
-        const double(*response)[SK_POISSON_MODES] = (const double(*)[SK_POISSON_MODES])frozen->response[entry->body];
-        for (int k = 0; k < RANK; k++)
-            for (int m = 0; m < RANK; m++)
-                change[entry->body][k] +=
-                    (k < SELKIE_DIM ? 1.0 : 1.0 / h) * response[k][m] * (double)entry->flux[m] * (double)q[entry->cell];
+        for (int m = 0; m < RANK; m++)
+            sums[entry->body][m] += (double)entry->flux[m] * (double)q[entry->cell];
     }
 }
 
-/* Faces that a body covers have its velocity, and its change for FLIP. */
-static void set_faces(const sk_step *step, const sk_frozen *frozen, int block)
+/* The change of velocity of a body by the pressure, in m/s and rad/s, from these sums. */
+static void change_of(const sk_step *step, const sk_frozen *frozen, int body, const double sums[SK_POISSON_MODES],
+                      double change[3], double turn[3])
 {
-    const sk_grid *grid = &step->grid;
-    const size_t base = (size_t)block * SK_BLOCK_CELLS;
-    for (int d = 0; d < SELKIE_DIM && frozen->shared[block]; d++) {
-        face_plane now = {.body = -1}, end = {.body = -1}, before = {.body = -1};
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = base + (size_t)c;
-            float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here];
-            if (!(frozen->share[d][here] > 0.0f) || *velocity != *velocity ||
-                open_fraction_at(step, (sk_plain_cell){block, c}, d) > 0.0f)
-                continue;
-            const int owner = frozen->owner[d][here];
-            const sk_frozen_body *body = &frozen->bodies[owner];
-            if (now.body != owner) {
-                find_plane(step, frozen, body->solved, body->solved_turning, owner, block, d, &now);
-                find_plane(step, frozen, body->final, body->final_turning, owner, block, d, &end);
-                find_plane(step, frozen, body->velocity, body->turning, owner, block, d, &before);
-            }
-            const double last = plane_at(&end, c);
-            *velocity = (float)plane_at(&now, c);
-            grid->fields[step->end_velocity + d][here] = (float)last;
-            grid->fields[SK_FIELD_CHANGE_X + d][here] = (float)(last - plane_at(&before, c));
-        }
+    for (int d = 0; d < 3; d++)
+        change[d] = turn[d] = 0.0;
+    for (int k = 0; k < RANK; k++) {
+        double *to = k < SELKIE_DIM ? &change[k] : SELKIE_DIM == 3 ? &turn[k - SELKIE_DIM] : &turn[2];
+        for (int m = 0; m < RANK; m++)
+            *to += frozen->response[body][k][m] * sums[m];
+        *to *= k < SELKIE_DIM ? 1.0 : 1.0 / step->grid.cell_size;
     }
 }
 
-selkie_code SK_DIM(sk_frozen_push)(sk_step *step, selkie_error *error)
+void SK_DIM(sk_frozen_answer)(sk_step *step, const double (*sums)[SK_POISSON_MODES])
 {
     sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
-    double(*change)[SK_POISSON_MODES];
-    if (!frozen->coupled)
-        return SELKIE_OK;
-    step->modes = NULL;
-    const size_t bytes = (size_t)(frozen->body_count + 1) * sizeof *change;
-    SK_TRY(sk_step_scratch(step, bytes, "frozen bodies", (void **)&change, error));
-    memset(change, 0, bytes);
-    if (sk_step_has_pressure(step))
-        add_impulses(step, frozen, change);
+    double after[SK_FROZEN_MOST_BODIES][6]; /* m/s, rad/s */
 
     /* The faces get the change of velocity, then the bodies theirs. */
     for (int b = 0; b < frozen->body_count; b++) {
         sk_frozen_body *body = &frozen->bodies[b];
+        double more[3], turn[3];
+        change_of(step, frozen, b, sums[b], more, turn);
         for (int d = 0; d < 3; d++) {
-            const double more = d < SELKIE_DIM ? change[b][d] : 0.0;
-            const double turn = SELKIE_DIM == 3 ? change[b][(3 + d) % SK_POISSON_MODES] : d == 2 ? change[b][2] : 0.0;
             const double before = body->solved[d], turned = body->solved_turning[d];
             /* A reflected step applies forces and pressure 1 + reflection times, but an impact once: it would bounce.
              */
             body->final[d] = body->velocity[d] + body->met[d] +
-                             (1.0 + step->reflection) * (before + more - body->met[d] - body->velocity[d]);
+                             (1.0 + step->reflection) * (before + more[d] - body->met[d] - body->velocity[d]);
             body->final_turning[d] =
                 body->turning[d] + body->met_turning[d] +
-                (1.0 + step->reflection) * (turned + turn - body->met_turning[d] - body->turning[d]);
-            body->solved[d] = more;
-            body->solved_turning[d] = turn;
-            change[b][d] = before + more;
-            change[b][3 + d] = turned + turn;
+                (1.0 + step->reflection) * (turned + turn[d] - body->met_turning[d] - body->turning[d]);
+            body->solved[d] = more[d];
+            body->solved_turning[d] = turn[d];
+            after[b][d] = before + more[d];
+            after[b][3 + d] = turned + turn[d];
         }
     }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
@@ -366,9 +303,43 @@ selkie_code SK_DIM(sk_frozen_push)(sk_step *step, selkie_error *error)
         if ((size_t)step->solids.block_slot[b] >= step->solids.static_count)
             add_velocities(step, frozen, b, 0);
     for (int b = 0; b < frozen->body_count; b++) {
-        memcpy(frozen->bodies[b].solved, change[b], 3 * sizeof(double));
-        memcpy(frozen->bodies[b].solved_turning, change[b] + 3, 3 * sizeof(double));
+        memcpy(frozen->bodies[b].solved, after[b], 3 * sizeof(double));
+        memcpy(frozen->bodies[b].solved_turning, after[b] + 3, 3 * sizeof(double));
     }
+}
+
+/* Faces that a body covers have its velocity, and its change for FLIP. */
+static void set_faces(const sk_step *step, const sk_frozen *frozen, int block)
+{
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    for (int d = 0; d < SELKIE_DIM && frozen->shared[block]; d++) {
+        frozen_planes planes = {.owner = -1};
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const int owner = frozen->owner[d][base + (size_t)c];
+            const sk_plain_cell cell = {block, c};
+            if (!(frozen->share[d][base + (size_t)c] > 0.0f) || !frozen_is_covered(step, cell, d))
+                continue;
+            if (planes.owner != owner)
+                frozen_find_planes(&step->grid, &frozen->bodies[owner], block, d, &planes);
+            planes.owner = owner;
+            frozen_set_face(step, &planes, cell, d);
+        }
+    }
+}
+
+selkie_code SK_DIM(sk_frozen_push)(sk_step *step, selkie_error *error)
+{
+    sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
+    double(*sums)[SK_POISSON_MODES];
+    if (!frozen->coupled)
+        return SELKIE_OK;
+    step->modes = NULL;
+    const size_t bytes = (size_t)(frozen->body_count + 1) * sizeof *sums;
+    SK_TRY(sk_step_scratch(step, bytes, "frozen bodies", (void **)&sums, error));
+    memset(sums, 0, bytes);
+    if (sk_step_has_pressure(step))
+        sum_modes(step, frozen, sums);
+    SK_DIM(sk_frozen_answer)(step, (const double(*)[SK_POISSON_MODES])sums);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < step->grid.block_count; b++)
         if ((size_t)step->solids.block_slot[b] >= step->solids.static_count)
@@ -536,7 +507,7 @@ static selkie_code move_bodies(sk_step *step, sk_frozen *frozen, const frozen_mo
 }
 
 /* Frozen particles move with their bodies, whatever the flow did to them, and remember where they are. */
-selkie_code SK_DIM(sk_frozen_move)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_frozen_move_bodies)(sk_step *step, selkie_error *error)
 {
     sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
     const sk_attribute *affine = sk_particles_find_attribute(&step->particles, "affine");
@@ -559,7 +530,15 @@ selkie_code SK_DIM(sk_frozen_move)(sk_step *step, selkie_error *error)
         finish_motion(step, frozen, b, motion.shifts[b]);
         sk_frozen_turned(frozen->bodies[b].final_turning, step->dt, motion.rotations[b]);
     }
-    SK_TRY(move_bodies(step, frozen, &motion, error));
+    return move_bodies(step, frozen, &motion, error);
+}
+
+selkie_code SK_DIM(sk_frozen_move)(sk_step *step, selkie_error *error)
+{
+    sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
+    SK_TRY(SK_DIM(sk_frozen_move_bodies)(step, error));
+    if (!frozen->body_count)
+        return SELKIE_OK;
     sk_particles_moved(&step->particles);
     frozen->body_count = 0;
     return sum_speeds(step, frozen, error);

@@ -13,8 +13,6 @@
 #include "grid/tile.h"
 #include "methods/heat/heat_plain.h"
 
-enum { MOST_PASSES = 8 };
-
 SK_TILE_LOADER(load_doubles, double)
 
 /* --- Coefficients --- */
@@ -119,12 +117,10 @@ static double build_alike(const sk_heat_solve *s, size_t base, const float *cons
     return most;
 }
 
-/* The passes of a step. A pass takes a block as it is, finds its changes beside blocks with a new solution, or solves
- * it. */
-enum { KEPT_BLOCK, BESIDE_SOLVED, SOLVED_BLOCK };
+/* The passes of a step. */
 typedef struct heat_passes {
     int is_again;     /* a further pass: the solution of the last one is a start */
-    uint8_t *reached; /* [blocks] what the pass does with a block */
+    uint8_t *reached; /* [blocks] HEAT_KEPT and so on */
     int *changed;     /* [blocks] cells that changed their phase in the last pass */
     uint8_t *marks;   /* [blocks] scratch */
 } heat_passes;
@@ -199,14 +195,14 @@ static void sweep_rows(sk_heat_solve *s, const heat_passes *passes, double share
     if (passes->is_again) {
         sweeps += sweeps % 2;
         for (int b = 1; b < blocks; b++)
-            if (passes->reached[b] == BESIDE_SOLVED)
+            if (passes->reached[b] == HEAT_BESIDE_SOLVED)
                 memcpy(s->cells.other + (size_t)b * SK_BLOCK_CELLS, s->cells.solution + (size_t)b * SK_BLOCK_CELLS,
                        SK_BLOCK_CELLS * sizeof(float));
     }
     for (int n = 0; n < sweeps; n++) {
 #pragma omp parallel for num_threads(s->step->threads) schedule(dynamic, 4)
         for (int b = 1; b < blocks; b++)
-            if (passes->reached[b] == SOLVED_BLOCK)
+            if (passes->reached[b] == HEAT_SOLVED)
                 sweep_block(s, b, (float)step, s->cells.solution, s->cells.other);
         float *done = s->cells.other;
         s->cells.other = s->cells.solution;
@@ -262,30 +258,15 @@ static int find_changes(const sk_heat_solve *s, int block)
         const size_t here = base + (size_t)c;
         const int n = heat_tile_index(c);
         cells->change[here] = heat_change(s, here, face, temperature, n);
-        if (!(cells->capacity[here] > 0.0))
-            continue;
-        const sk_heat_curve *curve = &s->heat->curves[cells->material[here]];
-        const int next =
-            sk_heat_next_phase(curve, cells->phase[here], cells->enthalpy[here] + cells->change[here], temperature[n]);
-        /* The highest bits hold the next phase until all cells are done. */
-        cells->phase[here] = (uint8_t)(cells->phase[here] | next << 4);
-        changed += next != (cells->phase[here] & 15);
+        changed += heat_note_phase(s, here, temperature[n]);
     }
     return changed;
 }
 
-/* Takes the next phases, with the temperature that the next pass starts from. */
 static void take_phases(const sk_heat_solve *s, int block)
 {
-    const sk_heat_cells *cells = &s->cells;
-    for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++) {
-        const uint8_t both = cells->phase[n];
-        if (!(cells->capacity[n] > 0.0))
-            continue;
-        cells->phase[n] = both >> 4;
-        if ((both & 15) != both >> 4 && both >> 4 == SK_HEAT_MUSHY)
-            cells->temperature[n] = s->heat->curves[cells->material[n]].melting;
-    }
+    for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++)
+        heat_take_phase(s, n);
 }
 
 static selkie_code solve_rows(sk_heat_solve *s, selkie_error *error)
@@ -328,12 +309,12 @@ static void choose_blocks(const sk_heat_solve *s, const heat_passes *passes)
     for (int b = 1; b < blocks; b++)
         marks[b] = passes->changed[b] > 0;
     for (int b = 1; b < blocks; b++)
-        reached[b] = is_beside(grid, marks, b) ? SOLVED_BLOCK : KEPT_BLOCK;
+        reached[b] = is_beside(grid, marks, b) ? HEAT_SOLVED : HEAT_KEPT;
     for (int b = 1; b < blocks; b++)
-        marks[b] = reached[b] == SOLVED_BLOCK;
+        marks[b] = reached[b] == HEAT_SOLVED;
     for (int b = 1; b < blocks; b++)
         if (!marks[b] && is_beside(grid, marks, b))
-            reached[b] = BESIDE_SOLVED;
+            reached[b] = HEAT_BESIDE_SOLVED;
 }
 
 /* The first pass solves all blocks. */
@@ -343,7 +324,7 @@ static selkie_code begin_passes(const sk_heat_solve *s, heat_passes *passes, sel
     SK_TRY(sk_step_scratch(s->step, blocks, "heat", (void **)&passes->marks, error));
     SK_TRY(sk_step_scratch(s->step, blocks, "heat", (void **)&passes->reached, error));
     SK_TRY(sk_step_scratch(s->step, blocks * sizeof *passes->changed, "heat", (void **)&passes->changed, error));
-    memset(passes->reached, SOLVED_BLOCK, blocks);
+    memset(passes->reached, HEAT_SOLVED, blocks);
     return SELKIE_OK;
 }
 
@@ -354,23 +335,23 @@ static selkie_code solve(sk_heat_solve *s, selkie_error *error)
     double share = 0.0;
     heat_passes passes;
     SK_TRY(begin_passes(s, &passes, error));
-    for (int pass = 0; pass < MOST_PASSES; pass++) {
+    for (int pass = 0; pass < HEAT_MOST_PASSES; pass++) {
         int changed = 0;
         passes.is_again = pass > 0;
         if (passes.is_again && share <= SK_HEAT_MOST_SHARE)
             choose_blocks(s, &passes);
 #pragma omp parallel for num_threads(s->step->threads) schedule(dynamic, 4) reduction(max : share)
         for (int b = 1; b < blocks; b++)
-            if (passes.reached[b] == SOLVED_BLOCK)
+            if (passes.reached[b] == HEAT_SOLVED)
                 share = fmax(share, build_rows(s, passes.is_again, b));
         if (share > SK_HEAT_MOST_SHARE) {
-            memset(passes.reached, SOLVED_BLOCK, (size_t)blocks);
+            memset(passes.reached, HEAT_SOLVED, (size_t)blocks);
             SK_TRY(solve_rows(s, error));
         } else
             sweep_rows(s, &passes, share);
 #pragma omp parallel for num_threads(s->step->threads) schedule(dynamic, 4) reduction(+ : changed)
         for (int b = 1; b < blocks; b++) {
-            passes.changed[b] = passes.reached[b] != KEPT_BLOCK ? find_changes(s, b) : 0;
+            passes.changed[b] = passes.reached[b] != HEAT_KEPT ? find_changes(s, b) : 0;
             changed += passes.changed[b];
         }
         s->heat->passes = pass + 1;
@@ -378,7 +359,7 @@ static selkie_code solve(sk_heat_solve *s, selkie_error *error)
             break;
 #pragma omp parallel for num_threads(s->step->threads) schedule(static)
         for (int b = 1; b < blocks; b++)
-            if (passes.reached[b] != KEPT_BLOCK)
+            if (passes.reached[b] != HEAT_KEPT)
                 take_phases(s, b);
     }
     return SELKIE_OK;

@@ -449,6 +449,36 @@ SK_KERNEL double heat_change(const sk_heat_solve *s, size_t here, const float *c
     return flux / (cells->capacity[here] * s->unit);
 }
 
+/* The phase of a cell for the next pass, from its new enthalpy and temperature. The highest bits of `phase` hold it
+ * until all cells are done. Returns whether it changes. */
+SK_KERNEL int heat_note_phase(const sk_heat_solve *s, size_t here, double temperature)
+{
+    const sk_heat_cells *cells = &s->cells;
+    if (!(cells->capacity[here] > 0.0))
+        return 0;
+    const int phase = cells->phase[here];
+    const int next = sk_heat_next_phase(&s->heat->curves[cells->material[here]], phase,
+                                        cells->enthalpy[here] + cells->change[here], temperature);
+    cells->phase[here] = (uint8_t)(phase | next << 4);
+    return next != phase;
+}
+
+/* Takes the next phase, with the temperature that the next pass starts from. */
+SK_KERNEL void heat_take_phase(const sk_heat_solve *s, size_t here)
+{
+    const sk_heat_cells *cells = &s->cells;
+    const int phase = cells->phase[here] & 15, next = cells->phase[here] >> 4;
+    if (!(cells->capacity[here] > 0.0))
+        return;
+    cells->phase[here] = (uint8_t)next;
+    if (phase != next && next == SK_HEAT_MUSHY)
+        cells->temperature[here] = s->heat->curves[cells->material[here]].melting;
+}
+
+/* The most passes of a step, and what one does with a block: it takes the block as it is, finds its changes beside
+ * blocks with a new solution, or solves it. */
+enum { HEAT_MOST_PASSES = 8, HEAT_KEPT = 0, HEAT_BESIDE_SOLVED, HEAT_SOLVED };
+
 /* --- Mixing within a cell --- */
 
 /* Mean and range of the temperatures of a cell's particles; the mean of none is NaN. */
