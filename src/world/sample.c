@@ -465,6 +465,10 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
         if (sampler.sub_cells == sampler.per_cell)
             sampler.levels[l] = sk_level_rows_of(sampling, sampler.shapes, l, sampler.per_axis);
 
+    const int is_lattice = scene->discretization == SELKIE_DISCRETIZATION_SPH && !sampler.jittered;
+    if (code == SELKIE_OK && is_lattice && sampler.sub_cells == sampler.per_cell)
+        sk_sample_lattice_shift(sampling, sampler.shapes, grid->cell_size / sampler.per_axis, sampler.shift);
+
     /* Filled liquids first, then those with a count. */
     if (code == SELKIE_OK)
         code = sample_all(&sampler, sampling->threads, particles, total, liquid_cells, grid->memory, error);

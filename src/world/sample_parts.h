@@ -4,6 +4,7 @@
 #define SK_WORLD_SAMPLE_PARTS_H
 
 #include "world/flow.h"
+#include "world/sample_lattice.h"
 #include "world/sample_level.h"
 #include "world/world_internal.h"
 
@@ -25,6 +26,7 @@ typedef struct sk_sampler {
     float *temperatures;   /* K  likewise; NULL without heat */
     int per_cell, per_axis, sub_cells;
     int jittered;    /* particles lie at random places in their sub-cells; a cut sub-cell has its share of them */
+    double shift[3]; /* m  of the lattice, where particles are not jittered */
     int64_t stride;  /* of the cells that an estimate looks at; 1 = all */
     uint64_t *spans; /* [span_count] keys of the spans that liquids may reach, ascending */
     size_t span_count, span_capacity;

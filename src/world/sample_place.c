@@ -298,8 +298,11 @@ int sk_sample_sub_cell(const sk_sampler *sampler, const sk_sample_view *view, co
         x[d] = grid->low[d] + (index[d] + offset[d]) * grid->cell_size;
         centre[d] = grid->low[d] + (index[d] + (sub[d] + 0.5) / n) * grid->cell_size;
     }
-    if (!sampler->jittered)
+    if (!sampler->jittered) {
+        for (int d = 0; d < grid->dimension; d++)
+            x[d] += sampler->shift[d];
         return liquid_at(sampler, view, x);
+    }
     const int liquid = liquid_in_rows(sampler, view, index, sub, offset, centre, x);
     if (liquid > -2)
         return liquid;

@@ -213,6 +213,58 @@ static void jitter_is_part_of_a_sub_cell(void **state)
     }
 }
 
+/* The lowest particle along an axis, m. */
+static double lowest_along(const selkie_world *world, int axis)
+{
+    double least = INFINITY;
+    const sk_particle *particles = particles_of(world);
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        least = fmin(least, (double)particles[p].position[axis]);
+    return least;
+}
+
+/* SPH between obstacles that lie anywhere in the cells: the first row stands half a spacing from the floor and from the
+ * left wall. Where two boxes ask for different places, the lattice stays where it is. */
+static void a_lattice_fits_obstacles(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        const double spacing = 1.0 / 32, low[3] = {0.18, 0.13, 0.11};
+        selkie_scene scene;
+        selkie_liquid_def liquids[2];
+        selkie_obstacle_def walls[3];
+        make_scene(&scene, &liquids[0], dimension);
+        selkie_scene_set_method(&scene, SELKIE_METHOD_SPH);
+        scene.volume = SELKIE_VOLUME_AUTO;
+        for (int d = 0; d < 3; d++) {
+            selkie_obstacle_defaults(&walls[d]);
+            selkie_shape_defaults(&walls[d].shape, SELKIE_SHAPE_BOX);
+            for (int e = 0; e < 3; e++)
+                walls[d].shape.min[e] = -1, walls[d].shape.max[e] = e == d ? low[d] : 2;
+            liquids[0].shape.min[d] = low[d];
+            liquids[0].shape.max[d] = 0.7;
+        }
+        scene.obstacle_count = dimension;
+        scene.obstacles = walls;
+        selkie_world *world = make_world(&scene, 1);
+        /* The relaxation of the start moves the first row by less than a twentieth of a spacing. */
+        for (int d = 0; d < dimension; d++)
+            assert_true(fabs(lowest_along(world, d) - low[d] - 0.5 * spacing) < 0.05 * spacing);
+        selkie_world_destroy(world);
+
+        /* A box elsewhere that stands on another obstacle, or at a side of the domain. */
+        liquids[1] = liquids[0];
+        liquids[1].shape.min[0] = 0.75;
+        liquids[1].shape.max[0] = 1.0;
+        scene.liquids = liquids;
+        scene.liquid_count = 2;
+        world = make_world(&scene, 1);
+        assert_true(lowest_along(world, 0) - low[0] - 0.5 * spacing > 0.05 * spacing);
+        assert_true(fabs(lowest_along(world, 1) - low[1] - 0.5 * spacing) < 0.05 * spacing);
+        selkie_world_destroy(world);
+    }
+}
+
 /* Adds a particle to the quarters of the tank, those within half a cell of a border in parts to both: the surface is
  * where kernels of that width see it. */
 static void count_in_quarters(double x, double parts[4])
@@ -367,7 +419,7 @@ int main(void)
         cmocka_unit_test(obstacles_are_filled_where_asked), cmocka_unit_test(a_shape_without_room_is_refused),
         cmocka_unit_test(jitter_is_part_of_a_sub_cell),     cmocka_unit_test(memory_does_not_follow_the_domain),
         cmocka_unit_test(a_level_between_layers_is_even),   cmocka_unit_test(a_level_surface_is_even),
-        cmocka_unit_test(boxes_have_their_volume),
+        cmocka_unit_test(boxes_have_their_volume),          cmocka_unit_test(a_lattice_fits_obstacles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
