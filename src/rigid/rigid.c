@@ -290,7 +290,7 @@ void sk_rigid_predict(const sk_rigid *rigid, int b, double dt, double velocity[3
     }
 }
 
-selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error *error)
+selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, double impulse_time, selkie_error *error)
 {
     int count = rigid->kicks_at_once ? substeps_of_meetings(rigid, dt) : substeps(dt);
     double h = dt / count;
@@ -308,8 +308,8 @@ selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error 
     for (int b = 0; b < rigid->body_count; b++) {
         sk_rigid_body *body = &rigid->bodies[b];
         for (int i = 0; i < 3; i++) {
-            rigid->states[b].force[i] = body->impulse[i] / dt;
-            rigid->states[b].torque[i] = body->angular_impulse[i] / dt;
+            rigid->states[b].force[i] = body->impulse[i] / impulse_time;
+            rigid->states[b].torque[i] = body->angular_impulse[i] / impulse_time;
             body->impulse[i] = body->angular_impulse[i] = 0.0;
         }
     }

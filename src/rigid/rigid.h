@@ -70,8 +70,9 @@ void sk_rigid_free(sk_rigid *rigid);
 void sk_rigid_add_mass(sk_rigid *rigid, int body, double mass, double inertia);
 /* Adds an impulse of the liquid (N s) to a body, at a point of the world (m). */
 void sk_rigid_add_impulse(sk_rigid *rigid, int body, const double impulse[3], const double at[3]);
-/* Moves all bodies by `dt` (s) from `time` on: gravity, the liquid's impulses, contacts. Then clears the impulses. */
-selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error *error);
+/* Moves all bodies by `dt` (s) from `time` on: gravity, the liquid's impulses, contacts. Then clears the impulses,
+ * which acted for `impulse_time` (s). */
+selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, double impulse_time, selkie_error *error);
 
 /* Response to an impulse of 1 N s: inverse masses along the axes (1/kg), 0 along held axes, and the inverse inertia
  * (1/(kg m2)) in the world frame, row-major, for the free axes of rotation. */

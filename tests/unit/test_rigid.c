@@ -179,7 +179,7 @@ static void start(stage *s)
 static void advance(stage *s, double time, double dt)
 {
     selkie_error error = {0};
-    if (sk_rigid_step(&s->rigid, time, dt, &error) != SELKIE_OK)
+    if (sk_rigid_step(&s->rigid, time, dt, dt, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
 }
 

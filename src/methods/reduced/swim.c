@@ -447,7 +447,7 @@ selkie_code sk_swim_move(sk_swim *swim, sk_step *step, sk_reduced_spectrum *s, c
         solve_body(&system, &c->panels[b], normal, step->density, step->dt, velocity, drag);
         push_body(step, b, &system, velocity, drag, force[b]);
     }
-    SK_TRY(sk_rigid_step(step->rigid, step->time, step->dt, error));
+    SK_TRY(sk_rigid_step(step->rigid, step->time, step->dt, step->dt, error));
     for (int b = 0; b < c->body_count; b++) {
         for (int a = 0; a < 2; a++)
             step->rigid->states[b].force[a] = force[b][a];

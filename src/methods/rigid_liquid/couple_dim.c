@@ -4,6 +4,7 @@
 
 #include "base/dimension.h"
 #include "grid/plain.h"
+#include "methods/impulse_time.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/rigid_liquid/rigid_liquid_kernels.h"
 
@@ -352,7 +353,7 @@ selkie_code SK_DIM(sk_rigid_liquid_move)(sk_step *step, selkie_error *error)
             state->changes[b].angular_velocity[d] = -body->angular_velocity[d] - state->changes[b].angular_velocity[d];
         }
     }
-    SK_TRY(sk_rigid_step(step->rigid, step->time, step->dt, error));
+    SK_TRY(sk_rigid_step(step->rigid, step->time, step->dt, sk_step_impulse_time(step), error));
 
     /* Particles follow the surfaces to the new poses, and faces in bodies have the new velocities. */
     sk_solids_end_bodies(&step->solids);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "methods/impulse_time.h"
 #include "methods/shape_matching/response.h"
 #include "methods/shape_matching/shape_kernels.h"
 
@@ -75,7 +76,7 @@ static void find_fit(const sk_fit_sums *sums, int linear, sk_fit *fit)
 static void find_force(const sk_step *step, const sk_fit_sums *sums, int b)
 {
     sk_soft_state *state = &step->soft->states[b];
-    const double unit = step->soft->bodies[b].mass / step->dt;
+    const double unit = step->soft->bodies[b].mass / sk_step_impulse_time(step);
     for (int d = 0; d < 3; d++) {
         const int e = (d + 1) % 3, f = (d + 2) % 3;
         state->force[d] = unit * sums->total[d];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "geom/surface_points.h"
+#include "methods/impulse_time.h"
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/walls.h"
 #include "rigid/rigid.h"
@@ -442,6 +443,8 @@ selkie_code sk_sph_boundary_run(sk_step *step, selkie_error *error)
     sk_sph_walls *walls = step->sph->walls;
     if (!walls)
         return SELKIE_OK;
+    const double acted = sk_step_impulse_time(step);
+    walls->force_share = acted > 0.0 ? step->dt / acted : 1.0;
     for (int p = 0; p < walls->part_count; p++)
         set_body(step, &walls->parts[p], &walls->bodies[p]);
     if (walls->placed && !walls->moving)
@@ -465,7 +468,7 @@ selkie_code sk_sph_bodies_run(sk_step *step, selkie_error *error)
             step->rigid->bodies[b].angular_impulse[d] += step->dt * body->torque[d];
         }
     }
-    return sk_rigid_step(step->rigid, step->time, step->dt, error);
+    return sk_rigid_step(step->rigid, step->time, step->dt, sk_step_impulse_time(step), error);
 }
 
 /* --- Making --- */
@@ -570,9 +573,9 @@ int sk_sph_boundary_force(const sk_step *step, const char *on, const double abou
         for (int d = 0; d < 3; d++)
             arm[d] = body->center[d] - about[d];
         for (int d = 0; d < 3; d++) {
-            force[d] += body->force[d];
-            torque[d] += body->torque[d] + arm[(d + 1) % 3] * body->force[(d + 2) % 3] -
-                         arm[(d + 2) % 3] * body->force[(d + 1) % 3];
+            force[d] += walls->force_share * body->force[d];
+            torque[d] += walls->force_share * (body->torque[d] + arm[(d + 1) % 3] * body->force[(d + 2) % 3] -
+                                               arm[(d + 2) % 3] * body->force[(d + 1) % 3]);
         }
     }
     return 1;
