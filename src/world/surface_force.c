@@ -25,7 +25,6 @@ static double distance(const double a[3], const double b[3])
     return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
 }
 
-/* A line of the outline, in pieces of at most half a cell; the inside lies on its left. */
 /* Does a piece of an obstacle at rest lie outside the grid, where it meets no liquid? */
 static int is_outside(const sk_surface *surface, const sk_step *step, const double (*p)[3], int corners)
 {
@@ -46,6 +45,7 @@ static int is_outside(const sk_surface *surface, const sk_step *step, const doub
     return 0;
 }
 
+/* A line of the outline, in pieces of at most half a cell; the inside lies on its left. */
 static selkie_code add_segment(sk_surface *surface, const sk_step *step, const double a[3], const double b[3],
                                selkie_error *error)
 {
@@ -314,6 +314,20 @@ static int has_no_slip(const sk_surface *surface, const sk_step *step, const dou
     return 0;
 }
 
+/* Does a place of the surface meet no liquid of its own? Beyond a joined side it meets that at the opposite one, unless
+ * the obstacle is longer than the domain: then another part of it is there already. */
+static int is_away(const sk_step *step, const sk_obstacle *obstacle, const double at[3])
+{
+    const sk_grid *grid = &step->grid;
+    for (int d = 0; d < step->dimension; d++) {
+        const int joined =
+            grid->periodic >> d & 1 && obstacle && obstacle->high[d] - obstacle->low[d] < grid->high[d] - grid->low[d];
+        if (!joined && (at[d] < grid->low[d] || at[d] > grid->high[d]))
+            return 1;
+    }
+    return 0;
+}
+
 void sk_surface_force(const sk_surface *surface, const sk_step *step, double kick, const double about[3],
                       double force[3], double torque[3])
 {
@@ -334,10 +348,7 @@ void sk_surface_force(const sk_surface *surface, const sk_step *step, double kic
             sk_pose_rotate(pose, area, area);
             sk_pose_velocity(pose, at, wall);
         }
-        int outside = 0;
-        for (int d = 0; d < step->dimension; d++)
-            outside |= at[d] < step->grid.low[d] || at[d] > step->grid.high[d];
-        if (outside)
+        if (is_away(step, obstacle, at))
             continue;
 
         /* Pressure and shear. */

@@ -265,21 +265,29 @@ static void threads_and_resume(void **state)
 static void obstacle_at_the_seam(void **state)
 {
     (void)state;
-    double speed[2];
+    double speed[2], lift[2], aside[2];
     for (int at_seam = 0; at_seam < 2; at_seam++) {
         test_scene t;
         box(&t, 2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, SELKIE_AXES_X);
         t.scene.particles.arrangement = SELKIE_ARRANGEMENT_LATTICE;
         t.scene.gravity[1] = -GRAVITY;
         add_liquid(&t, box_shape(0, 0, 0, 1, 0.625, 1));
-        add_obstacle(&t, sphere_shape(at_seam ? 1.03125 : 0.53125, 0.3, 0.0, 0.15));
+        add_obstacle(&t, sphere_shape(at_seam ? 1.03125 : 0.53125, 0.3, 0.0, 0.15))->name = "disc";
+        add_probe(&t, "force", SELKIE_PROBE_FORCE, 0, 0, 0)->on = "disc";
         selkie_world *world = make_world(&t);
         run_until(world, 0.5);
         speed[at_seam] = sum_particles(world, NULL).max_speed;
+        aside[at_seam] = selkie_world_probe_value(world, 0);
+        lift[at_seam] = selkie_world_probe_value(world, 1);
         const double volume = selkie_world_statistics(world)->volume_ratio;
         at_most(at_seam ? "disc at the seam" : "disc in the middle", "volume, change", fabs(volume - 1.0), 5e-3);
         selkie_world_destroy(world);
     }
+    /* A part of it lies beyond the seam, and the force is that of the whole: displaced water of 0.15 m radius. */
+    const double weight = M_PI * 0.15 * 0.15 * 1000.0 * GRAVITY;
+    at_most("disc at the seam", "lift / weight of displaced water - 1", fabs(lift[1] / weight - 1.0), 0.01);
+    at_most("disc at the seam", "force on it - that in the middle / weight",
+            (fabs(aside[1] - aside[0]) + fabs(lift[1] - lift[0])) / weight, 1e-3);
     note("disc in the middle", "largest speed (m/s)", speed[0]);
     /* What is left of the motion, 0.4 mm/s, differs by the rounding of positions: a tenth of it at most. */
     at_most("disc at the seam", "largest speed / that in the middle - 1", fabs(speed[1] / speed[0] - 1.0), 0.1);
