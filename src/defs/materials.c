@@ -380,7 +380,7 @@ static int points_note(const selkie_scene *scene, int *index, char *buffer, size
     return 0;
 }
 
-/* Notes on open sides that domain.periodic joins. */
+/* Notes on open sides, and sponges, where domain.periodic joins two sides. */
 static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
 {
     static const char *const sides[6] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
@@ -389,6 +389,16 @@ static int seam_note(const selkie_scene *scene, int *index, char *buffer, size_t
             (*index)-- == 0) {
             snprintf(buffer, size, "domain.walls.%s: \"open\" has no effect: domain.periodic joins that side",
                      sides[side]);
+            return 1;
+        }
+    for (int f = 0; f < scene->force_count; f++)
+        if (scene->forces[f].kind == SELKIE_FORCE_SPONGE &&
+            scene->domain.periodic >> ((int)scene->forces[f].side / 2) & 1 && (*index)-- == 0) {
+            snprintf(
+                buffer, size,
+                "forces[%d].side: domain.periodic joins \"%s\" to the opposite side: the sponge takes up waves on one "
+                "side of the seam",
+                f, sides[(int)scene->forces[f].side]);
             return 1;
         }
     return 0;

@@ -99,6 +99,9 @@ warns "an uneven floor across the seam" 'obstacles\[0\].shape: differs at x_min 
 "$selkie" check seam.json --set domain.walls.x_max=open >.output 2>.error &&
     grep -q 'domain.walls.x_max: "open" has no effect: domain.periodic joins that side' .output &&
     good "a note on an open side that is joined" || bad "no note on an open side: $(cat .output .error)"
+"$selkie" check seam.json --set 'forces=[{"type": "sponge", "side": "x_max", "width": 0.2}]' >.output 2>.error &&
+    grep -q 'forces\[0\].side: domain.periodic joins "x_max"' .output &&
+    good "a note on a sponge at a joined side" || bad "no note on a sponge: $(cat .output .error)"
 "$selkie" check seam.json --set 'reduced.dye=[{"shape": {"type": "sphere", "center": [0.5, 0.5], "radius": 0.1}}]' \
     >.output 2>.error && grep -q 'reduced.dye: has an effect with discretization reduced only' .output &&
     good "a note on dye in a liquid of the grid" || bad "no note on dye: $(cat .output .error)"
