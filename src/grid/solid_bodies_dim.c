@@ -277,7 +277,7 @@ static void take_shares(const sk_solids *solids, const sk_obstacle *body, body_w
             continue;
         }
         f8 phi = raw / f8_max(f8_load(work->outside[d] + c), f8_splat(1e-3f));
-        phi = f8_select(room - phi < 1e-3f, room, f8_select(phi < 1e-5f, zero, phi)); /* no slivers */
+        phi = f8_select(room - phi < SK_BODY_SLIVER, room, f8_select(phi < 1e-5f, zero, phi));
         phi = f8_select(own, phi, zero);
         const f8 taken = phi * f8_load(fraction + c), velocity = start + slope * f8_from_i8(along);
         f8_store(work->room[d] + c, room - phi);

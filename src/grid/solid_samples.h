@@ -20,6 +20,10 @@ enum {
     HALVES_Z = SELKIE_DIM == 3 ? HALVES : 1
 };
 
+/* Bodies close a face whose open part, over the part outside of obstacles, would be less than this. A sliver counts
+ * little in the pressure solve, so that its liquid may become as fast as it has to, but its particles count in full. */
+#define SK_BODY_SLIVER 0.05f
+
 typedef struct samples {
     float distance[NODES_Z * SLICE];  /* cells */
     int16_t nearest[NODES_Z * SLICE]; /* obstacle, or -1 - side for a wall */

@@ -316,7 +316,7 @@ static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const
             float phi = share[c] / fmaxf(faces->outside[d][c], 1e-3f), *room = &faces->room[d][c];
             if (work->barriers.found && work->barriers.wall[d][at] == number)
                 phi = fmaxf(phi, 1.0f - work->barriers.open[d][at]);
-            phi = *room - phi < 1e-3f ? *room : phi < 1e-5f ? 0.0f : phi; /* no slivers */
+            phi = *room - phi < SK_BODY_SLIVER ? *room : phi < 1e-5f ? 0.0f : phi;
             *room -= phi;
             share[c] = phi * solids->fraction[d][work->slot * SK_BLOCK_CELLS + (size_t)c];
             if (!(share[c] > 0.0f))
