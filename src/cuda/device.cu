@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "cuda/phases.h"
+#include "defs/structs.h"
 #include "grid/solids.h"
 #include "methods/viscosity/viscosity.h"
 }
@@ -56,6 +57,12 @@ selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error)
 }
 
 /* --- memory --- */
+
+/* Has the step points of mpm, alone or beside liquids? */
+static int has_points(const sk_step *step)
+{
+    return step->scene->discretization == SELKIE_DISCRETIZATION_MPM || sk_scene_has_immersed_points(step->scene);
+}
 
 selkie_code sk_cuda_take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error)
 {
@@ -252,7 +259,7 @@ selkie_code sk_cuda_reserve_particles(sk_step *step, size_t count, selkie_error 
                     "the particles", error);
     }
     cuda->particle_capacity = capacity;
-    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+    if (has_points(step))
         return step->dimension == 2 ? sk_cuda_grow_mpm_2d(step, before, error)
                                     : sk_cuda_grow_mpm_3d(step, before, error);
     if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH)
@@ -336,7 +343,7 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_sph_2d(step, error) : sk_cuda_take_sph_3d(step, error));
     if (step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         SK_TRY(step->dimension == 2 ? sk_cuda_take_bounded_2d(step, error) : sk_cuda_take_bounded_3d(step, error));
-    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+    if (has_points(step))
         SK_TRY(step->dimension == 2 ? sk_cuda_take_mpm_2d(step, error) : sk_cuda_take_mpm_3d(step, error));
     if (sk_method_viscosity.takes_part(step->scene))
         SK_TRY(step->dimension == 2 ? sk_cuda_take_viscosity_2d(step, error) : sk_cuda_take_viscosity_3d(step, error));
@@ -525,9 +532,9 @@ static void fill_step(sk_step *step)
         sk_cuda_fill_heat_2d(step, &sent->constants);
     else if (cuda->heat)
         sk_cuda_fill_heat_3d(step, &sent->constants);
-    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM && step->dimension == 2)
+    if (has_points(step) && step->dimension == 2)
         sk_cuda_fill_mpm_2d(step, &sent->constants);
-    else if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+    else if (has_points(step))
         sk_cuda_fill_mpm_3d(step, &sent->constants);
     if (step->scene->discretization == SELKIE_DISCRETIZATION_SPH && step->dimension == 2)
         sk_cuda_fill_sph_2d(step, sent);

@@ -447,6 +447,12 @@ struct sk_cuda {
     struct sk_cuda_soft *soft;         /* bodies of particles; likewise */
     struct sk_cuda_splashes *splashes; /* likewise */
     struct sk_cuda_frozen *frozen;     /* likewise: frozen bodies */
+    struct {                           /* device: elastoplastic points beside liquids */
+        uint32_t *laws;                /* [particles] */
+        float *grains;                 /* [capacity][cells] 1 = holds points of sand */
+        uint8_t *blocks;               /* [capacity] holds points */
+        float (*impulse)[3];           /* [capacity][cells] on the liquid */
+    } immersed;
 };
 
 /* --- the host's side --- */

@@ -12,12 +12,16 @@
 
 extern "C" {
 #include "cuda/phases.h"
+#include "defs/structs.h"
 #include "methods/elastoplastic/mpm.h"
 #include "methods/force_fields.h"
 }
 #include "cuda/grid_parts.h"
 #include "cuda/solids_parts.h"
+#include "cuda/immersed_parts.h"
 #include "cuda/sort_parts.h"
+
+/* Beside liquids the particles are points and liquid: kernels with IMMERSED pass the liquid over. */
 
 /* What a point gives, in few loads. */
 typedef union stored_gift {
@@ -45,8 +49,10 @@ SK_DEVICE sk_mpm_points points_of(const sk_step *step, const sk_cuda_mpm *mpm)
 /* --- to_grid --- */
 
 /* What each point gives, and the sums of the laws. */
+template <bool IMMERSED>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    make_gifts(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+    make_gifts(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data,
+               const __grid_constant__ immersed_frame in)
 {
     SK_CUDA_WAIT();
     const sk_cuda_mpm *mpm = &constants->mpm;
@@ -58,8 +64,14 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     giving.points = points_of(step, mpm);
     giving.dt = mpm->dt, giving.kick = mpm->kick, giving.cell_size = (float)step->grid.cell_size;
     giving.sums = nullptr;
+    if (IMMERSED)
+        giving.points.material = in.law;
     SK_CUDA_EACH(p, step->particles.count)
     {
+        if (IMMERSED && !immersed_is_point(&in, p))
+            continue;
+        if (IMMERSED)
+            in.law[p] = immersed_law_of(&in, p);
         stored_gift own;
         stored_gift *to = (stored_gift *)data->mpm_gifts + p;
         sk_mpm_make_gift(&giving, (uint32_t)p, &sums, &own.gift);
@@ -77,7 +89,9 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 }
 
 /* The nodes of the tiles: a block and a halo of one. */
-static __global__ void __launch_bounds__(SK_CUDA_THREADS) fill_tiles(const sk_step *step, sk_cuda_data *data)
+template <bool IMMERSED>
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    fill_tiles(const sk_step *step, sk_cuda_data *data, const __grid_constant__ immersed_frame in)
 {
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
@@ -103,6 +117,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) fill_tiles(const sk_st
                         const float4 place = *(const float4 *)(const void *)&step->particles.records[p];
                         const float position[3] = {place.x, place.y, place.z};
                         stored_gift own;
+                        if (IMMERSED && !immersed_is_point(&in, p))
+                            continue;
 #pragma unroll
                         for (int part = 0; part < GIFT_PARTS; part++)
                             own.parts[part] = gifts[p].parts[part];
@@ -118,9 +134,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) fill_tiles(const sk_st
 static void launch_to_grid(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
+    const immersed_frame none = {};
     (void)host;
-    SK_LAUNCH(cuda, make_gifts, SK_CUDA_SUMS, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data);
-    SK_LAUNCH_SIMPLE(cuda, fill_tiles, SK_CUDA_WIDE * 4, SK_CUDA_THREADS, step, cuda->data);
+    SK_LAUNCH(cuda, make_gifts<false>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data, none);
+    SK_LAUNCH_SIMPLE(cuda, fill_tiles<false>, SK_CUDA_WIDE * 4, SK_CUDA_THREADS, step, cuda->data, none);
 }
 
 selkie_code SK_DIM(sk_cuda_mpm_to_grid)(sk_step *step, selkie_error *error)
@@ -171,7 +188,8 @@ SK_DEVICE void touch_obstacle(const sk_step *step, const float *friction, const 
     sk_solid_touch(&contact, SELKIE_DIM, velocity);
 }
 
-template <bool AMONG_OBSTACLES>
+/* Beside liquids force fields act on the mixture, and the classification measures the volume. */
+template <bool AMONG_OBSTACLES, bool IMMERSED>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     find_velocities(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
@@ -187,7 +205,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         if (node[3] > 0.0f) {
             volume += node[3] < full ? node[3] : full;
             sk_plain_coordinates(grid, cell, at);
-            sk_mpm_node_velocity(grid, constants->mpm.gain, constants->forces, constants->force_count, at, node);
+            sk_mpm_node_velocity(grid, constants->mpm.gain, constants->forces, IMMERSED ? 0 : constants->force_count,
+                                 at, node);
             if (AMONG_OBSTACLES && step->solids.block_slot[cell.slot] > 0 &&
                 step->solids.distance[sk_plain_solid_index(&step->solids, cell)] < 0.0f)
                 touch_obstacle(step, data->mpm_friction, at, node);
@@ -197,6 +216,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         ((float4 *)data->mpm_nodes)[sk_plain_index(cell)] = value;
     }
     double total[1] = {volume};
+    if (IMMERSED)
+        return;
     if (sum_over_launch(data, total, nullptr) && threadIdx.x == 0)
         data->results.kernel_volume = data->results.counted_volume = data->results.surface_volume =
             total[0] / (double)full;
@@ -209,18 +230,59 @@ static __global__ void touch_sides(const sk_step *step, sk_cuda_data *data, int 
     sk_mpm_touch_side(&step->grid, &step->solids, side, cell, data->mpm_nodes);
 }
 
+/* What obstacles do to the velocities of the nodes once more. */
+static __global__ void touch_obstacles(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        float *node = data->mpm_nodes[sk_plain_index(cell)];
+        int at[3];
+        sk_plain_coordinates(&step->grid, cell, at);
+        if (node[3] > 0.0f && step->solids.block_slot[cell.slot] > 0 &&
+            step->solids.distance[sk_plain_solid_index(&step->solids, cell)] < 0.0f)
+            touch_obstacle(step, data->mpm_friction, at, node);
+    }
+}
+
+static void launch_sides(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    /* Sides take their turn, so that nodes in corners have one order. */
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        if (host->solids.walls[side] != SELKIE_WALL_OPEN)
+            SK_LAUNCH_SIMPLE(cuda, touch_sides, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data, side);
+}
+
 static void launch_nodes(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     const sk_cuda_constants *constants = &cuda->device->constants;
     if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, find_velocities<true>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+        SK_LAUNCH(cuda, (find_velocities<true, false>), SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
     else
-        SK_LAUNCH(cuda, find_velocities<false>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
-    /* Sides take their turn, so that nodes in corners have one order. */
-    for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        if (host->solids.walls[side] != SELKIE_WALL_OPEN)
-            SK_LAUNCH_SIMPLE(cuda, touch_sides, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data, side);
+        SK_LAUNCH(cuda, (find_velocities<false, false>), SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    launch_sides(cuda, host);
+}
+
+void SK_DIM(sk_cuda_launch_immersed)(sk_cuda *cuda, const sk_step *host, const immersed_frame *in)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    SK_LAUNCH(cuda, make_gifts<true>, SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data, *in);
+    SK_LAUNCH_SIMPLE(cuda, fill_tiles<true>, SK_CUDA_WIDE * 4, SK_CUDA_THREADS, step, cuda->data, *in);
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, (find_velocities<true, true>), SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    else
+        SK_LAUNCH(cuda, (find_velocities<false, true>), SK_CUDA_SUMS, SK_CUDA_THREADS, step, constants, cuda->data);
+    launch_sides(cuda, host);
+}
+
+void SK_DIM(sk_cuda_launch_touch)(sk_cuda *cuda, const sk_step *host)
+{
+    if (host->solids.obstacle_count)
+        SK_LAUNCH_SIMPLE(cuda, touch_obstacles, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, cuda->data);
+    launch_sides(cuda, host);
 }
 
 selkie_code SK_DIM(sk_cuda_mpm_nodes)(sk_step *step, selkie_error *error)
@@ -269,6 +331,46 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
+/* Velocities and attributes of the points alone: the move of the liquid moves them straight. */
+template <bool AMONG_OBSTACLES>
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    take_immersed(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data,
+                  const __grid_constant__ immersed_frame in)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    const sk_mpm_points points = points_of(step, &constants->mpm);
+    const float dt = (float)step->dt, per_cell = (float)(1.0 / grid->cell_size);
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        sk_particle *point = &points.records[p];
+        if (!immersed_is_point(&in, p))
+            continue;
+        int at[3];
+        const sk_plain_cell cell = cell_of_particle(grid, data, &frame, point->position, at);
+        sk_mpm_take_point(grid, (const float(*)[4])data->mpm_nodes, &points, (uint32_t)p, cell, dt, per_cell);
+        sk_particle moved = *point; /* what its move makes of the velocity */
+        sk_advance_point(grid, constants->displacement.low, constants->displacement.high, dt, &moved);
+        if (AMONG_OBSTACLES && !(moved.flags & SK_PARTICLE_DEAD))
+            sweep_moved(step, constants, data, constants->displacement.low, constants->displacement.high,
+                        point->position, &moved);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            point->velocity[d] = moved.velocity[d];
+        point->flags |= SK_PARTICLE_FLYING;
+    }
+}
+
+void SK_DIM(sk_cuda_launch_take_immersed)(sk_cuda *cuda, const sk_step *host, const immersed_frame *in)
+{
+    const sk_step *step = &cuda->device->step;
+    const sk_cuda_constants *constants = &cuda->device->constants;
+    if (host->solids.obstacle_count)
+        SK_LAUNCH(cuda, take_immersed<true>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data, *in);
+    else
+        SK_LAUNCH(cuda, take_immersed<false>, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data, *in);
+}
+
 static void launch_to_points(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
@@ -286,13 +388,18 @@ selkie_code SK_DIM(sk_cuda_mpm_to_points)(sk_step *step, selkie_error *error)
     step->cuda->particles_here = 0;
     step->cuda->has_keys = 1;
     SK_TRY(sk_cuda_finish_step(step, error));
+    SK_DIM(sk_cuda_take_laws)(step);
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_cuda_take_laws)(sk_step *step)
+{
     sk_mpm_saved *saved = &sk_mpm_of(step)->saved;
     const sk_cuda_results *results = step->cuda->results;
     const double volume = pow(step->grid.cell_size, SELKIE_DIM) / step->particles_per_cell;
     saved->elastic_energy = volume * results->elastic_energy;
     saved->plastic_work += volume * results->plastic_work;
     saved->wave_speed = results->wave_speed;
-    return SELKIE_OK;
 }
 
 /* --- memory and constants --- */
@@ -316,6 +423,12 @@ selkie_code SK_DIM(sk_cuda_take_mpm)(sk_step *step, selkie_error *error)
                     "the obstacles", error);
     }
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_gifts, cuda->particle_capacity * sizeof(stored_gift), 0, error));
+    if (sk_scene_has_immersed_points(step->scene)) {
+        SK_TRY(sk_cuda_take(cuda, &cuda->immersed.laws, cuda->particle_capacity * sizeof(uint32_t), 0, error));
+        SK_TRY(sk_cuda_take(cuda, &cuda->immersed.grains, blocks * SK_BLOCK_CELLS * sizeof(float), 1, error));
+        SK_TRY(sk_cuda_take(cuda, &cuda->immersed.blocks, blocks, 1, error));
+        SK_TRY(sk_cuda_take(cuda, &cuda->immersed.impulse, blocks * SK_BLOCK_CELLS * 3 * sizeof(float), 1, error));
+    }
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.mpm_tiles, blocks * SK_MPM_TILE * sizeof(float4), 0, error));
     return sk_cuda_take(cuda, &cuda->shadow.mpm_nodes, blocks * SK_BLOCK_CELLS * sizeof(float4), 1, error);
 }
@@ -328,12 +441,17 @@ selkie_code SK_DIM(sk_cuda_grow_mpm)(sk_step *step, size_t before, selkie_error 
     SK_CUDA_TRY(cudaMemcpyAsync(&cuda->data->mpm_gifts, &cuda->shadow.mpm_gifts, sizeof cuda->shadow.mpm_gifts,
                                 cudaMemcpyHostToDevice, cuda->stream),
                 "the particles", error);
+    if (!sk_scene_has_immersed_points(step->scene))
+        return SELKIE_OK;
+    sk_cuda_give(cuda, cuda->immersed.laws, before * sizeof(uint32_t));
+    SK_TRY(sk_cuda_take(cuda, &cuda->immersed.laws, cuda->particle_capacity * sizeof(uint32_t), 0, error));
     return SELKIE_OK;
 }
 
 void SK_DIM(sk_cuda_fill_mpm)(const sk_step *step, sk_cuda_constants *constants)
 {
-    constants->options.kind = SK_TRANSFER_FLIP; /* points have no matrices of APIC that streams could set to 0 */
+    if (step->scene->discretization == SELKIE_DISCRETIZATION_MPM)
+        constants->options.kind = SK_TRANSFER_FLIP; /* points have no matrices of APIC that streams could set to 0 */
     sk_cuda_mpm *to = &constants->mpm;
     to->dt = (float)step->last_dt;
     to->kick = (float)sk_step_kick(step);

@@ -75,6 +75,15 @@ static const struct {
     {"frozen", "frozen_couple", {sk_cuda_frozen_couple_2d, sk_cuda_frozen_couple_3d}},
     {"frozen", "frozen_push", {sk_cuda_frozen_push_2d, sk_cuda_frozen_push_3d}},
     {"frozen", "frozen_move", {sk_cuda_frozen_move_2d, sk_cuda_frozen_move_3d}},
+    {"immersed", "keep", {sk_cuda_immersed_keep_2d, sk_cuda_immersed_keep_3d}},
+    {"immersed", "place", {sk_cuda_immersed_place_2d, sk_cuda_immersed_place_3d}},
+    {"immersed", "sort_points", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
+    {"immersed", "solids_points", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
+    {"immersed", "mix", {sk_cuda_immersed_mix_2d, sk_cuda_immersed_mix_3d}},
+    {"immersed", "remember", {sk_cuda_immersed_remember_2d, sk_cuda_immersed_remember_3d}},
+    {"immersed", "part", {sk_cuda_immersed_part_2d, sk_cuda_immersed_part_3d}},
+    {"immersed", "to_points", {sk_cuda_immersed_to_points_2d, sk_cuda_immersed_to_points_3d}},
+    {"immersed", "expel", {sk_cuda_immersed_expel_2d, sk_cuda_immersed_expel_3d}},
     {"mpm", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
     {"mpm", "to_grid", {sk_cuda_mpm_to_grid_2d, sk_cuda_mpm_to_grid_3d}},
     {"mpm", "nodes", {sk_cuda_mpm_nodes_2d, sk_cuda_mpm_nodes_3d}},
@@ -205,6 +214,15 @@ static const char *missing_beside_particle_bodies(const selkie_scene *scene)
                                                    : NULL;
 }
 
+/* Parts of scenes with elastoplastic points beside liquids; NULL = none is missing. */
+static const char *missing_beside_points(const selkie_scene *scene)
+{
+    return sk_scene_viscosity(scene) > 0.0         ? "elastoplastic materials in a viscous liquid"
+           : sk_scene_surface_tension(scene) > 0.0 ? "elastoplastic materials with surface tension"
+           : scene->splashes && scene->splashes[0] ? "elastoplastic materials with splashes"
+                                                   : NULL;
+}
+
 /* The part of a scene that the GPU cannot run yet; NULL = none. What its changes add counts from the start, so that a
  * run does not end in the middle. */
 static const char *missing_part(const selkie_scene *scene)
@@ -222,8 +240,8 @@ static const char *missing_part(const selkie_scene *scene)
         return missing_beside_bodies(scene);
     if (of_particles && missing_beside_particle_bodies(scene))
         return missing_beside_particle_bodies(scene);
-    if (sk_scene_has_immersed_points(scene))
-        return "elastoplastic materials";
+    if (sk_scene_has_immersed_points(scene) && missing_beside_points(scene))
+        return missing_beside_points(scene);
     if (scene->force_count >= SK_CUDA_MOST_FORCES)
         return "so many force fields";
     if (scene->domain.periodic && is_sph &&

@@ -49,6 +49,13 @@ enum { SK_CUDA_MOST_FORCES = 32, SK_CUDA_MOST_PARTS = 64 }; /* parts: of a shape
     selkie_code sk_cuda_part_droplets_##dim(sk_step *step, selkie_error *error);                                       \
     selkie_code sk_cuda_find_splashes_##dim(sk_step *step, selkie_error *error);                                       \
     selkie_code sk_cuda_fly_droplets_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_immersed_keep_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_immersed_place_##dim(sk_step *step, selkie_error *error);                                      \
+    selkie_code sk_cuda_immersed_mix_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_cuda_immersed_remember_##dim(sk_step *step, selkie_error *error);                                   \
+    selkie_code sk_cuda_immersed_part_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_cuda_immersed_to_points_##dim(sk_step *step, selkie_error *error);                                  \
+    selkie_code sk_cuda_immersed_expel_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_cuda_frozen_hold_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_frozen_find_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_frozen_couple_##dim(sk_step *step, selkie_error *error);                                       \

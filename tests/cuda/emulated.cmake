@@ -28,7 +28,7 @@ if(SELKIE_HAVE_CUDA AND SELKIE_CXX)
   endforeach()
   foreach(name test_cuda test_cuda_frames test_cuda_mesh test_cuda_probes test_cuda_solids test_cuda_points test_cuda_sph
       test_cuda_unilateral test_cuda_roles test_cuda_tension test_cuda_viscosity test_cuda_heat
-      test_cuda_bodies test_cuda_frozen test_cuda_soft test_cuda_splashes test_cuda_changes)
+      test_cuda_bodies test_cuda_frozen test_cuda_immersed test_cuda_soft test_cuda_splashes test_cuda_changes)
     selkie_test_program(${name}_emulated ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}.c)
     target_sources(${name}_emulated PRIVATE ${emulated_objects})
     target_link_libraries(${name}_emulated PRIVATE stdc++)

@@ -39,7 +39,7 @@ typedef struct sk_immersed {
 
 static inline sk_immersed *sk_immersed_of(const sk_step *step)
 {
-    return sk_step_state(step, &sk_method_immersed);
+    return (sk_immersed *)sk_step_state(step, &sk_method_immersed);
 }
 
 #define SK_IMMERSED_PHASES(dim)                                                                                        \
