@@ -331,8 +331,9 @@ static void methods_agree(void **state)
 }
 
 /* SPH at rest around a ball: the lattice of the start puts particles into its reach, and they must not fly away. The
- * fastest particle in the first moments, if the ball stays and if its motion begins from rest. */
-static double start_beside_ball(int dimension, double x, int moves)
+ * fastest particle in the first moments, if the ball stays, if its motion begins from rest, and in a tank with a
+ * sponge. */
+static double start_beside_ball(int dimension, double x, int moves, int sponges)
 {
     const double depth = 0.4, h = 1.0 / 20;
     double fastest = 0.0;
@@ -349,6 +350,12 @@ static double start_beside_ball(int dimension, double x, int moves)
     selkie_obstacle_def *ball = add_obstacle(&t, sphere_shape(x, 0.2, dimension == 3 ? 0.25 : 0, 0.11));
     ball->oscillation_count = moves;
     ball->oscillations = &motion;
+    selkie_force_def sponge;
+    selkie_force_defaults(&sponge, SELKIE_FORCE_SPONGE);
+    sponge.side = SELKIE_SIDE_X_MAX;
+    sponge.width = 0.3;
+    t.scene.force_count = sponges;
+    t.scene.forces = &sponge;
     selkie_world *world = make_world(&t);
     while (selkie_world_time(world) < 0.03) {
         step_world(world);
@@ -363,11 +370,13 @@ static void start_beside_obstacles(void **state)
     (void)state;
     for (int dimension = 2; dimension <= 3; dimension++)
         for (int place = 0; place < (dimension == 3 ? 1 : 3); place++) {
-            const double x = 0.45 + 0.013 * place, still = start_beside_ball(dimension, x, 0);
+            const double x = 0.45 + 0.013 * place, still = start_beside_ball(dimension, x, 0, 0);
             char what[64];
             snprintf(what, sizeof what, "SPH, ball at %.3f, %dD", x, dimension);
             note(what, "fastest particle at the start / sqrt(g H)", still);
-            at_most(what, "the same, the ball begins to move / it stays", start_beside_ball(dimension, x, 1) / still,
+            at_most(what, "the same, the ball begins to move / it stays", start_beside_ball(dimension, x, 1, 0) / still,
+                    1.05);
+            at_most(what, "the same, in a tank with a sponge / without", start_beside_ball(dimension, x, 0, 1) / still,
                     1.05);
         }
 }

@@ -50,7 +50,7 @@ static int starts_at_rest(const sk_obstacle *obstacle, double time, double dt, d
 static int relax_rounds(const sk_step *step, double *dt, double *still)
 {
     const selkie_scene *scene = step->scene;
-    int pushed = scene->source_count > 0 || scene->drain_count > 0 || scene->body_count > 0 || scene->force_count > 0 ||
+    int pushed = scene->source_count > 0 || scene->drain_count > 0 || scene->body_count > 0 ||
                  sk_scene_surface_tension(scene) > 0.0 || scene->sph.tension > 0.0;
     for (int l = 0; l < scene->liquid_count; l++)
         pushed |= scene->liquids[l].fill_obstacles;
