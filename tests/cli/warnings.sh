@@ -37,6 +37,8 @@ warns "a step that is far too long" 'time.step: 0.1 s is far too long: .*use at 
 warns "a least step that is far too long" 'time.min_step: 0.1 s is far too long' \
     check good.json --set time.min_step=0.1 --set time.max_step=0.1 --set domain.resolution=64
 warns "a CFL number out of all measure" 'time.cfl: 50 .*use at most 6' check good.json --set time.cfl=50
+warns "a CFL number too large for SPH" 'time.cfl: 1 is too much for discretization sph' \
+    check good.json --set discretization=sph --set time.cfl=1
 warns "no frame" 'time.fps: 0.5 makes no frame until 0.1 s.*use at least 10' check good.json --set time.fps=0.5
 warns "run says it too" 'obstacles\[0\].shape: is about 0.01 m thick' \
     run good.json --quiet --frames 1 --out thin --set 'obstacles[0].shape.max=[0.71, 0.6]'
