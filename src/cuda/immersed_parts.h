@@ -8,7 +8,7 @@
 #include "cuda/grid_parts.h"
 
 struct immersed_frame;
-SK_DEVICE sk_plain_cell find_immersed_cell(const struct immersed_frame *in, const int at[3]);
+SK_KERNEL sk_plain_cell find_immersed_cell(const struct immersed_frame *in, const int at[3]);
 #define SK_IMMERSED_FIND(in, at) find_immersed_cell(in, at)
 
 extern "C" {
@@ -17,7 +17,7 @@ extern "C" {
 #include "methods/elastoplastic/immersed_plain.h"
 
 /* The cell with these coordinates: sk_plain_find. The frame has the table of places. */
-SK_DEVICE sk_plain_cell find_immersed_cell(const immersed_frame *in, const int at[3])
+SK_KERNEL sk_plain_cell find_immersed_cell(const immersed_frame *in, const int at[3])
 {
     const sk_grid *grid = &in->step->grid;
     sk_plain_cell cell = {0, 0};
