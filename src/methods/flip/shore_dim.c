@@ -153,9 +153,9 @@ static void find_push(const sk_step *step, const shore *s, int block, liquid_vie
 }
 
 /* sk_shore_part for eight faces. */
-SK_VECTOR f8 shore_parts(f8 liquid, f8 shore)
+SK_VECTOR f8 shore_parts(f8 liquid, f8 of_shore)
 {
-    return f8_select(liquid < shore, liquid / shore, f8_splat(1.0f));
+    return f8_select(liquid < of_shore, liquid / of_shore, f8_splat(1.0f));
 }
 
 /* Sums over the faces beside eight faces on which pressure acts, and their number. `open` is the open fraction of the
