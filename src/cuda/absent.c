@@ -74,6 +74,18 @@ selkie_code sk_cuda_fetch_grid(sk_step *step, int with_fields, selkie_error *err
     return SELKIE_OK;
 }
 
+selkie_code sk_cuda_fetch_vents(sk_step *step, selkie_error *error)
+{
+    (void)step, (void)error;
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_send_vents(sk_step *step, selkie_error *error)
+{
+    (void)step, (void)error;
+    return SELKIE_OK;
+}
+
 selkie_code sk_cuda_copy_begin(sk_step *step, sk_cuda_copy **copy, selkie_error *error)
 {
     (void)step, (void)error;

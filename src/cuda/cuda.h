@@ -45,6 +45,10 @@ int sk_cuda_block_count(const sk_step *step);
 selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error);
 selkie_code sk_cuda_fetch_grid(sk_step *step, int with_fields, selkie_error *error);
 
+/* The vents of static obstacles (sk_solids.vents) to the host, and those of a checkpoint to the device. */
+selkie_code sk_cuda_fetch_vents(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_send_vents(sk_step *step, selkie_error *error);
+
 /* A copy of the particles as they are now, which goes on beside the steps that follow. */
 typedef struct sk_cuda_copy sk_cuda_copy;
 /* Begins it. `copy` is NULL where the host has the particles or there is no room: they are fetched then. */

@@ -232,6 +232,33 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 3)
     }
 }
 
+/* The vents for the next step, into memory of their own: neighbours are still read. */
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_vents(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const float suction = suction_of_vent(step);
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        const size_t here = sk_plain_index(cell);
+        if (can_vent(step, block)) {
+            const int may = may_have_vents(step->grid.fields[SK_FIELD_POTENTIAL][here], vents_of(step, cell), suction);
+            data->kinds[here] = (uint8_t)(may ? vents_after(step, cell, suction) : 0);
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) take_vents(const sk_step *step, const sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        if (can_vent(step, block))
+            step->solids.vents[sk_plain_solid_index(&step->solids, cell)] = data->kinds[sk_plain_index(cell)];
+    }
+}
+
 static void launch_system(sk_cuda *cuda, const sk_step *host)
 {
     SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, &cuda->device->step, cuda->data, cuda->solver);
@@ -243,6 +270,10 @@ static void launch_projection(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     SK_DIM(sk_cuda_end_solve)(cuda, host);
     SK_LAUNCH(cuda, project, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->solver, cuda->data);
+    if (host->solids.obstacle_count > host->solids.moving_count) {
+        SK_LAUNCH(cuda, find_vents, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->data);
+        SK_LAUNCH(cuda, take_vents, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->data);
+    }
 }
 
 static void launch_flight(sk_cuda *cuda, const sk_step *host)

@@ -23,7 +23,7 @@ typedef struct solid_array {
     size_t bytes;
 } solid_array;
 
-enum { SOLID_ARRAYS = 20 };
+enum { SOLID_ARRAYS = 21 };
 
 static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arrays[SOLID_ARRAYS])
 {
@@ -45,6 +45,7 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
         {(void **)&there->no_slip, here->no_slip, cells},
         {(void **)&there->closed, here->closed, cells},
         {(void **)&there->barriers, here->barriers, cells},
+        {(void **)&there->vents, here->vents, cells},
         {(void **)&there->plain, here->plain, 1},
         {(void **)&there->split, here->split, 1},
         {(void **)&there->exact, here->exact, 1},
@@ -59,6 +60,37 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
     return count;
 }
 
+/* The vents of static obstacles, which change on the device, to the host. */
+static selkie_code fetch_vents(sk_cuda *cuda, const sk_solids *solids, selkie_error *error)
+{
+    const size_t bytes = solids->static_count * (size_t)solids->block_cells;
+    if (!cuda->solids.capacity || !cuda->sent->step.solids.vents || !solids->obstacle_count)
+        return SELKIE_OK;
+    SK_CUDA_TRY(
+        cudaMemcpyAsync(solids->vents, cuda->sent->step.solids.vents, bytes, cudaMemcpyDeviceToHost, cuda->stream),
+        "a copy of the vents", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the vents", error);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_fetch_vents(sk_step *step, selkie_error *error)
+{
+    return step->cuda ? fetch_vents(step->cuda, &step->solids, error) : SELKIE_OK;
+}
+
+selkie_code sk_cuda_send_vents(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_solids *solids = &step->solids;
+    if (!cuda || !cuda->solids.capacity || !cuda->sent->step.solids.vents || !solids->obstacle_count)
+        return SELKIE_OK;
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->sent->step.solids.vents, solids->vents,
+                                solids->static_count * (size_t)solids->block_cells, cudaMemcpyHostToDevice,
+                                cuda->stream),
+                "a copy of the vents", error);
+    return SELKIE_OK;
+}
+
 /* Copies the slots from `first` on to the device, with more room if there is too little. */
 static selkie_code send_slots(sk_cuda *cuda, const sk_solids *solids, size_t first, selkie_error *error)
 {
@@ -66,6 +98,7 @@ static selkie_code send_slots(sk_cuda *cuda, const sk_solids *solids, size_t fir
     const int count = list_arrays(&cuda->sent->step.solids, solids, arrays);
     if (solids->slot_count > cuda->solids.capacity) {
         const size_t moving = solids->slot_count - solids->static_count;
+        SK_TRY(fetch_vents(cuda, solids, error));
         const size_t capacity = solids->static_count + (sk_solids_have_velocity(solids) ? 2 * moving + 64 : 1);
         for (int a = 0; a < count; a++) {
             sk_cuda_give(cuda, *arrays[a].to, cuda->solids.capacity * arrays[a].bytes);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "grid/grid_kernels.h"
@@ -127,6 +128,65 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     return SELKIE_OK;
 }
 
+/* Ascending blocks, then cells. */
+static int compare_vents(const void *a, const void *b)
+{
+    const sk_vent *one = a, *two = b;
+    return one->block != two->block ? (one->block < two->block ? -1 : 1)
+           : one->cell != two->cell ? (one->cell < two->cell ? -1 : 1)
+                                    : 0;
+}
+
+selkie_code sk_solids_list_vents(sk_solids *solids, size_t *count, selkie_error *error)
+{
+    const size_t cells = (size_t)solids->block_cells;
+    size_t most = solids->restored_count;
+    for (size_t c = cells; solids->vents && c < solids->static_count * cells; c++)
+        most += solids->vents[c] != 0;
+    *count = 0;
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->listed, &solids->listed_capacity, most, sizeof *solids->listed,
+                      "vents", error));
+
+    /* Blocks that have been computed. */
+    for (size_t e = 0; most && e < (size_t)1 << solids->table.log; e++) {
+        const sk_block_entry *entry = &solids->table.entries[e];
+        for (size_t c = 0; entry->number > 0 && c < cells; c++) {
+            const uint8_t sides = solids->vents[(size_t)entry->number * cells + c];
+            if (sides)
+                solids->listed[(*count)++] = (sk_vent){entry->key, (uint32_t)c, sides};
+        }
+    }
+
+    /* Blocks of a checkpoint that have not been computed since. */
+    for (size_t n = 0; n < solids->restored_count; n++)
+        if (!sk_block_find(&solids->table, solids->restored[n].block))
+            solids->listed[(*count)++] = solids->restored[n];
+    if (*count)
+        qsort(solids->listed, *count, sizeof *solids->listed, compare_vents);
+    return SELKIE_OK;
+}
+
+selkie_code sk_solids_restore_vents(sk_solids *solids, const sk_vent *vents, size_t count, const char *file,
+                                    selkie_error *error)
+{
+    const size_t cells = (size_t)solids->block_cells;
+    for (size_t n = 0; n < count; n++)
+        if (vents[n].cell >= cells || vents[n].sides > 63)
+            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: a vent is not in a cell of its block", file);
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->restored, &solids->restored_capacity, count, sizeof *vents,
+                      "vents", error));
+    if (solids->vents)
+        memset(solids->vents, 0, solids->static_count * cells);
+    for (size_t n = 0; n < count; n++) {
+        const int32_t slot = sk_block_find(&solids->table, vents[n].block);
+        solids->restored[n] = vents[n];
+        if (slot > 0)
+            solids->vents[(size_t)slot * cells + vents[n].cell] = (uint8_t)vents[n].sides;
+    }
+    solids->restored_count = count;
+    return SELKIE_OK;
+}
+
 void sk_solids_free(sk_solids *solids)
 {
     for (int o = 0; o < solids->obstacle_count - solids->body_count; o++)
@@ -148,6 +208,9 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->grip);
     sk_release(solids->memory, solids->friction);
     sk_release(solids->memory, solids->closed);
+    sk_release(solids->memory, solids->vents);
+    sk_release(solids->memory, solids->restored);
+    sk_release(solids->memory, solids->listed);
     sk_release(solids->memory, solids->plain);
     sk_release(solids->memory, solids->barriers);
     sk_release(solids->memory, solids->split);

@@ -71,6 +71,13 @@ typedef struct sk_body_piece {
     uint8_t low[3], high[3]; /* cells that can have a share in a lower face: low <= cell < high along each axis */
 } sk_body_piece;
 
+/* The vents of one cell, for checkpoints. Static obstacles alone have vents: their slots outlive the step. */
+typedef struct sk_vent {
+    uint64_t block; /* sk_block_key */
+    uint32_t cell;  /* of the block */
+    uint32_t sides; /* as in sk_solids.vents */
+} sk_vent;
+
 /* Slices of the domain along each axis. They tell which obstacles a path can meet. */
 enum { SK_SOLID_BINS = 64 };
 
@@ -105,6 +112,7 @@ typedef struct sk_solids {
     float *friction;        /* [slots][block_cells] Coulomb's, of the nearest solid; NULL = none has any */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
+    uint8_t *vents;         /* [slots][block_cells] bit per side: air has come between the liquid and the solid there */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
     uint8_t *plain;         /* [slots] only free-slip walls of the domain are near */
     uint8_t *exact;         /* [slots] `distance` is at most the true one */
@@ -119,6 +127,10 @@ typedef struct sk_solids {
     float motion;     /* cells that the surface of an obstacle moves at most in the step */
     int32_t *work;    /* scratch: blocks to compute */
     size_t work_capacity;
+
+    sk_vent *restored; /* [restored_count] vents of a checkpoint, for the blocks that are computed later */
+    sk_vent *listed;   /* of sk_solids_list_vents */
+    size_t restored_count, restored_capacity, listed_capacity;
 
     /* Rigid bodies: blurred fractions. A face's open fraction is what obstacles leave, less the bodies' shares. */
     size_t piece_count;
@@ -135,6 +147,12 @@ typedef struct sk_solids {
     uint32_t share_count;
     size_t slot_share_capacity;
 } sk_solids;
+
+/* Lists the vents of all cells in `listed`, in the order of their blocks and cells. */
+selkie_code sk_solids_list_vents(sk_solids *solids, size_t *count, selkie_error *error);
+/* Replaces all vents by those of a list. `file` is named in the message. */
+selkie_code sk_solids_restore_vents(sk_solids *solids, const sk_vent *vents, size_t count, const char *file,
+                                    selkie_error *error);
 
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
                            selkie_error *error);

@@ -426,6 +426,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     solids->plain[slot] = (uint8_t)(free_slip && work.walls_alone);
     solids->split[slot] = solids->exact[slot] = 0;
     memset(solids->barriers + base, 0, SK_BLOCK_CELLS);
+    memset(solids->vents + base, 0, SK_BLOCK_CELLS);
 
     /* Kernels, then cells and faces. */
     solid_halves halves;
@@ -621,11 +622,11 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
     }
 
     /* Grow the arrays of bytes. The last three have one value per slot. */
-    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers,
+    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers, &solids->vents,
                          &solids->plain,   &solids->split,  &solids->exact};
-    for (int a = 0; a < 6; a++) {
+    for (int a = 0; a < 7; a++) {
         size_t got = before;
-        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
+        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 3 ? 1 : SK_BLOCK_CELLS, "solids", error));
         capacity = got < capacity ? got : capacity;
     }
 
@@ -647,7 +648,7 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             if (solids->has_friction)
                 solids->friction[c] = 0.0f;
             solids->closed[c] = 0;
-            solids->barriers[c] = 0;
+            solids->barriers[c] = solids->vents[c] = 0;
         }
         solids->plain[0] = 1;
         solids->split[0] = solids->exact[0] = 0;
@@ -746,8 +747,13 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
         SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, solids->work[w]),
                                   solids->block_slot[solids->work[w]], error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int32_t w = 0; w < fresh; w++)
-        compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 0);
+    for (int32_t w = 0; w < fresh; w++) {
+        const size_t slot = (size_t)solids->block_slot[solids->work[w]];
+        compute_block(solids, grid, solids->work[w], slot, 0);
+        for (size_t n = 0; n < solids->restored_count; n++)
+            if (solids->restored[n].block == key_of_block(grid, solids->work[w]))
+                solids->vents[slot * SK_BLOCK_CELLS + solids->restored[n].cell] = (uint8_t)solids->restored[n].sides;
+    }
     if (sk_solids_have_velocity(solids))
         for (size_t slot = solids->static_count; slot < solids->slot_count; slot++)
             for (int d = 0; d < SELKIE_DIM; d++)

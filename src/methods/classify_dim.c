@@ -9,6 +9,7 @@
 #include "methods/classify.h"
 #include "methods/covered_cells.h"
 #include "methods/liquid_system.h"
+#include "methods/vents.h"
 #include "methods/wall_mirror.h"
 
 typedef struct block_volumes {
@@ -140,6 +141,7 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         return liquid;
 
     /* Holes among the thin cells. */
+    const int vents = block_has_vents(step, block);
     uint8_t tile[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(thin_runs);
     sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, tile);
@@ -159,6 +161,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
                 i8 closed = f8_load(fraction[d] + node + (side > 0 ? node_step[d] : 0)) == 0.0f;
                 hole &= ((other & SK_CELL_OCCUPIED) != 0) | closed;
             }
+        if (vents) /* air has come there, and is no hole */
+            hole &= i8_from_bytes(step->solids.vents + (size_t)slot * SK_BLOCK_CELLS + c) == 0;
         const unsigned bits = i8_bits(hole);
         if (!bits)
             continue;

@@ -6,6 +6,7 @@
 #include "grid/plain.h"
 #include "methods/cell_kernels.h"
 #include "methods/covered_cells.h"
+#include "methods/vents_plain.h"
 #include "methods/wall_plain.h"
 
 typedef struct sk_cell_volumes {
@@ -85,7 +86,7 @@ SK_KERNEL int sk_plain_kind(const sk_step *step, sk_plain_cell cell)
     int liquid = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
     const int cut = obstacles && step->solids.blurred[sk_plain_solid_index(&step->solids, cell)] > 0.0f;
     liquid = liquid && (sk_cell_is_liquid(voxel, occupied, cut, grid->fields[SK_FIELD_FILL][here]) ||
-                        (!voxel && is_hole(step, cell)));
+                        (!voxel && !vents_of(step, cell) && is_hole(step, cell)));
     return liquid ? SK_CELL_LIQUID | occupied : kind;
 }
 

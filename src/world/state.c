@@ -71,6 +71,13 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
     const sk_chunk_view changes = sk_changes_state(world);
     if (changes.bytes)
         put_chunk(&chunks[count++], changes.name, changes.data, changes.bytes);
+
+    /* Air between the liquid and obstacles. */
+    size_t vents;
+    sk_solids *solids = &((selkie_world *)world)->step.solids; /* the list lies in a buffer of its own */
+    if (sk_cuda_fetch_vents(&((selkie_world *)world)->step, NULL) == SELKIE_OK &&
+        sk_solids_list_vents(solids, &vents, NULL) == SELKIE_OK && vents)
+        put_chunk(&chunks[count++], "vents", solids->listed, vents * sizeof *solids->listed);
     put_chunk(&chunks[count++], "origin", step->grid.origin, sizeof step->grid.origin);
     return count;
 }
@@ -231,6 +238,10 @@ selkie_code sk_world_restore_state(selkie_world *world, int count, const sk_stat
     /* Allocations that may fail come before any change: a failed load leaves the world unchanged. */
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     SK_TRY(restore_methods(world, count, chunks, file, error));
+    chunk = find_chunk(count, chunks, "vents");
+    SK_TRY(sk_solids_restore_vents(&step->solids, chunk ? chunk->data : NULL,
+                                   chunk ? chunk->bytes / sizeof *step->solids.listed : 0, file, error));
+    SK_TRY(sk_cuda_send_vents(step, error));
     take_particles(particles, &header, &found);
     take_header(world, &header);
 

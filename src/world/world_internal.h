@@ -72,7 +72,7 @@ selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *sce
                                  const sk_filling *filling, selkie_world **out, selkie_error *error);
 
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
-enum { SK_STATE_MAX_CHUNKS = 4 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
+enum { SK_STATE_MAX_CHUNKS = 5 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
 typedef struct sk_state_chunk {
     char name[24];
     const void *data;

@@ -5,7 +5,7 @@
 
 #include "grid/extrapolate_kernels.h"
 #include "methods/face_velocity_plain.h"
-#include "methods/liquid_plain.h"
+#include "methods/vents_plain.h"
 
 /* The normal of a wall thinner than the grid resolves, at the lower face of a cell: sk_barriers_normal. */
 typedef void (*sk_barrier_normal)(const sk_solids *solids, const sk_grid *grid, int block, int cell, int d,
@@ -83,7 +83,8 @@ SK_KERNEL sk_constrained_face constrain_face(const sk_step *step, int first, sk_
     const int with_change = step->before_walls && first == step->end_velocity;
     const float own = step->grid.fields[first + d][at], wall = moving ? solids->velocity[d][solid] : 0.0f;
     sk_constrained_face face = {own, step->grid.fields[SK_FIELD_CHANGE_X + d][at]};
-    if (solids->fraction[d][solid] > 0.0f || own != own || face_on_wall(step, cell, d))
+    if (solids->fraction[d][solid] > 0.0f || own != own || face_on_wall(step, cell, d) ||
+        own * (float)way_of_vent(step, cell, d) > 0.0f)
         return face;
     sk_slip slip = {0.0f, 0.0f, 0.0f, 0.0f};
     face.velocity = wall;

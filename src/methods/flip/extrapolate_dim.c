@@ -17,6 +17,7 @@
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
+#include "methods/vents.h"
 
 enum { LAYERS = 2 };
 
@@ -79,15 +80,16 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
 }
 
 /* Which of eight faces across axis d from c on a solid constrains: open faces, unknown velocities and walls of the
- * domain stay unchanged. */
-static unsigned constrained_faces(const sk_step *step, int block, int c, int d, const float *velocity,
+ * domain stay unchanged, and so do vents where the velocity leads away from the wall. */
+static unsigned constrained_faces(const sk_step *step, int block, int vents, int c, int d, const float *velocity,
                                   const float *fraction)
 {
     const f8 u = f8_load(velocity + c);
     unsigned faces = i8_bits((f8_load(fraction + c) <= 0.0f) & (u == u));
     for (unsigned left = faces; left; left &= left - 1) {
         const int n = __builtin_ctz(left);
-        faces &= ~((unsigned)on_wall(step, block, c + n, d) << n);
+        const int leaves = vents && velocity[c + n] * (float)way_of_vent(step, (sk_plain_cell){block, c + n}, d) > 0.0f;
+        faces &= ~((unsigned)(leaves || on_wall(step, block, c + n, d)) << n);
     }
     return faces;
 }
@@ -210,6 +212,7 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
     const size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     const int moving = (size_t)solids->block_slot[block] >= solids->static_count;
     const int with_change = step->before_walls && first == step->end_velocity;
+    const int vents = block_has_vented_faces(step, block);
 
     solid_view view;
     int loaded = 0;
@@ -220,7 +223,7 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
         memcpy(to, velocity, SK_BLOCK_CELLS * sizeof *to);
         memcpy(changes[d], grid->fields[SK_FIELD_CHANGE_X + d] + base, sizeof changes[d]);
         for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8) {
-            unsigned left = constrained_faces(step, block, begin, d, velocity, fraction);
+            unsigned left = constrained_faces(step, block, vents, begin, d, velocity, fraction);
             sk_slip slips[8];
             int together = 0;
             if (left) {

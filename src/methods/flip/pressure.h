@@ -18,6 +18,10 @@ static inline int sk_flip_keeps_system(const sk_step *step)
     return step->modes == step->balanced_modes && !step->has_expansion;
 }
 
+/* Finds the vents for the next step, from the solution and the velocities of this one. */
+selkie_code sk_flip_vent_2d(sk_step *step, selkie_error *error);
+selkie_code sk_flip_vent_3d(sk_step *step, selkie_error *error);
+
 /* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. */
 selkie_code sk_flip_solve_pressure_2d(sk_step *step, selkie_error *error);
 selkie_code sk_flip_solve_pressure_3d(sk_step *step, selkie_error *error);

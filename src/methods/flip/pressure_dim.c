@@ -18,6 +18,7 @@
 #include "methods/flip/transfer_options.h"
 #include "methods/liquid_plain.h"
 #include "methods/liquid_system.h"
+#include "methods/vents.h"
 
 /* Velocities across the faces of a block along one axis, m/s. */
 typedef struct face_velocities {
@@ -41,6 +42,18 @@ static inline f8 face_fluxes(const liquid_view *view, const face_velocities *fac
     const f8 open = f8_load(view->fraction[d] + node), u = f8_load(faces->liquid + node),
              flux = open * f8_select(u == u, u, f8_splat(0.0f)); /* unknown velocity counts as rest */
     return view->has_moving ? flux + (1.0f - open) * f8_load(faces->solid + node) : flux;
+}
+
+/* Adds the vents of a block to its rows. */
+static void add_vents(const sk_step *step, int block, float *diagonal, float *right)
+{
+    if (!block_has_vents(step, block))
+        return;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        float again = 0.0f; /* a solver that has the matrix has its vents too */
+        add_vents_to_row(step, cell, step->balanced ? &again : &diagonal[cell.local], &right[cell.local]);
+    }
 }
 
 static void build_block(const sk_step *step, int block, density_errors *errors)
@@ -83,6 +96,8 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
             f8_store(right + c, before + face_fluxes(&view, &faces, d, n) - face_fluxes(&view, &faces, d, n + up));
         }
     }
+
+    add_vents(step, block, diagonal, right);
 
     /* A method may prescribe an expansion (step->has_expansion). Its flux is stored in the field of the solution. */
     const float *expansion = grid->fields[SK_FIELD_EXPANSION] + base;
@@ -161,6 +176,35 @@ static void close_faces(const sk_step *step, int block, int d, const wall_faces 
             if (before[c] == before[c] && (velocity[c] != velocity[c] || fraction[c] == 0.0f))
                 velocity[c] = leaving == leaving ? leaving : 0.0f;
         }
+    }
+}
+
+/* The faces across axis d of a block that are vents: their velocities in the closed part, NaN elsewhere. Returns
+ * whether there are any. */
+static int find_vents(const sk_step *step, int block, int d, float vented[SK_BLOCK_CELLS])
+{
+    const float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+    int found = 0;
+    if (!block_has_vented_faces(step, block))
+        return 0;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const int c = cell.local;
+        vented[c] = __builtin_nanf("");
+        found |= velocity_of_vent(step, cell, d, velocity[c], &vented[c]);
+    }
+    return found;
+}
+
+/* Gives the vents among the faces across axis d of a block their velocity, where the open parts have theirs. */
+static void open_vents(const sk_step *step, int block, int d, const float *vented)
+{
+    float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const int c = cell.local;
+        if (vented[c] == vented[c])
+            velocity[c] = velocity_beside_vent(open_fraction_at(step, cell, d), velocity[c], vented[c]);
     }
 }
 
@@ -250,6 +294,9 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         const int up = node_step[d];
         const float *lightness = step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
 
+        float vented[SK_BLOCK_CELLS];
+        const int vents = find_vents(step, block, d, vented);
+
         /* Subtract the gradient beside liquid. */
         SK_EACH_RUN(c, runs)
         {
@@ -265,6 +312,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         wall_faces walls;
         leave_walls(step, block, d, &walls);
         close_faces(step, block, d, &walls);
+        if (vents)
+            open_vents(step, block, d, vented);
 
         const int known_faces = finish_faces(step, block, d, &walls);
         known += known_faces;
@@ -334,5 +383,5 @@ selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
         SK_EACH_DEALT(b, &deal)
         project_block(step, b, &view, potential);
     }
-    return SELKIE_OK;
+    return sk_step_has_pressure(step) ? SK_DIM(sk_flip_vent)(step, error) : SELKIE_OK;
 }

@@ -7,7 +7,7 @@
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
 #include "methods/flip/transfer_options.h"
-#include "methods/liquid_plain.h"
+#include "methods/vents_plain.h"
 
 SK_KERNEL float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
 {
@@ -29,13 +29,13 @@ SK_KERNEL int sk_plain_pressure_row(const sk_step *step, sk_plain_cell cell, flo
     sk_liquid_view view;
     float face[SELKIE_DIM];
     gather_liquid_view(step, cell, 1, &view);
-    const float diagonal = sk_liquid_row(&view, face);
+    float diagonal = sk_liquid_row(&view, face), right = inflow_of(step, cell, &view);
+    add_vents_to_row(step, cell, &diagonal, &right);
     grid->fields[SK_FIELD_DIAGONAL][here] = diagonal;
     for (int d = 0; d < SELKIE_DIM; d++)
         grid->fields[SK_FIELD_FACE_X + d][here] = face[d];
 
     /* A method may prescribe an expansion. Its flux is stored in the field of the solution. */
-    float right = inflow_of(step, cell, &view);
     right += step->has_expansion ? grid->fields[SK_FIELD_EXPANSION][here] : 0.0f;
     grid->fields[SK_FIELD_RIGHT_SIDE][here] = diagonal > 0.0f ? right : 0.0f;
 
@@ -69,6 +69,10 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
                                    solid_velocity_at(step, cell, d)};
     face.velocity = sk_liquid_projected(grid->fields[SK_FIELD_VELOCITY_X + d][here], descent, beside_liquid,
                                         open_fraction_at(step, cell, d), &closed, before == before);
+
+    float vented;
+    if (velocity_of_vent(step, cell, d, grid->fields[SK_FIELD_VELOCITY_X + d][here], &vented))
+        face.velocity = velocity_beside_vent(open_fraction_at(step, cell, d), face.velocity, vented);
 
     /* Change of the velocity, for FLIP, and its reflection. */
     face.before = before;

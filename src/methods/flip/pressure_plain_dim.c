@@ -66,5 +66,5 @@ selkie_code SK_DIM(sk_flip_pressure_plain)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++)
         project_block(step, b);
-    return SELKIE_OK;
+    return sk_step_has_pressure(step) ? SK_DIM(sk_flip_vent)(step, error) : SELKIE_OK;
 }
