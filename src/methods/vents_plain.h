@@ -7,7 +7,8 @@
  * (Batty et al. 2007, sec. 4: either the pressure is that of the air or the velocity is that of the wall). It is found
  * from the pressure of the step before, so that a step has one linear solve.
  *
- * A vent has the pressure of the air at the wall, half a cell from the centre. It ends when the liquid returns. */
+ * A vent has the pressure of the air at the wall, half a cell from the centre. It ends when the liquid returns. Liquid
+ * that sticks to a no-slip surface does not part from it. */
 #ifndef SK_METHODS_VENTS_PLAIN_H
 #define SK_METHODS_VENTS_PLAIN_H
 
@@ -139,7 +140,8 @@ SK_KERNEL int vents_after(const sk_step *step, sk_plain_cell cell, float suction
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         const int d = side / 2;
         const sk_plain_cell face = cell_of_side(grid, cell, side);
-        if (open_fraction_at(step, face, d) > SK_VENT_OPEN || face_on_wall(step, face, d))
+        if (open_fraction_at(step, face, d) > SK_VENT_OPEN || face_on_wall(step, face, d) ||
+            step->solids.no_slip[sk_plain_solid_index(&step->solids, face)])
             continue;
         const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(face)];
         const int leaves = side % 2 ? velocity < 0.0f : velocity > 0.0f;

@@ -1,5 +1,7 @@
 /* Liquid that comes and goes: a source fills a tank to rest density and not beyond, a drain empties it, and an open
  * side loses exactly the particles that leave. */
+#include <unistd.h>
+
 #include "physics.h"
 
 static void fills(int dimension, selkie_method method)
@@ -295,56 +297,121 @@ static void open_sides(void **state)
         }
 }
 
+/* A tank over a slot: the scene of slot(). */
+typedef struct slot_case {
+    selkie_method method;
+    selkie_incompressibility kind;
+    double thickness;         /* cells, of the plate */
+    double below_face, aside; /* cells, of the plate's top below a face and of its ends from one */
+    double step;              /* s, 0 = the default */
+} slot_case;
+
+static const double slot_cell = 0.01, slot_length = 0.64, slot_depth = 0.5; /* m */
+
+/* Height of the plate's top (m): the jet falls through 8 cells below the plate. */
+static double slot_floor(const slot_case *c)
+{
+    return (0.1 - c->below_face * slot_cell) + (c->thickness > 2.0 ? (ceil(c->thickness) - 2.0) * slot_cell : 0.0);
+}
+
+static void slot_scene(test_scene *t, const slot_case *c)
+{
+    const double h = slot_cell, width = 8 * h, length = slot_length, floor = slot_floor(c), aside = c->aside * h;
+    tank(t, 2, length, floor + slot_depth + 0.1, 0, h);
+    selkie_scene_set_method(&t->scene, c->method);
+    t->scene.incompressibility = c->kind;
+    t->scene.volume = c->kind == SELKIE_INCOMPRESSIBILITY_UNILATERAL ? SELKIE_VOLUME_NONE : SELKIE_VOLUME_IDP;
+    t->scene.time.cfl = 0.0; /* the default */
+    t->scene.time.step = c->step;
+    t->scene.domain.walls[2] = SELKIE_WALL_OPEN;
+    add_liquid(t, box_shape(0, floor, 0, length, floor + slot_depth, 0));
+    add_obstacle(t, box_shape(-1, floor - c->thickness * h, 0, 0.5 * (length - width) + aside, floor, 0));
+    add_obstacle(t, box_shape(0.5 * (length + width) + aside, floor - c->thickness * h, 0, length + 1, floor, 0));
+}
+
 /* Torricelli's law: a sharp-edged slot of width b under a depth H lets 0.611 b sqrt(2 g H) through (Kirchhoff's free
  * streamlines; in a tank 8 b wide the coefficient is within 0.5 % of that of a half plane). Eight cells across the
- * slot, in a plate thinner than a cell. The depth falls by 8 % while it is measured, so its mean counts. With the top
- * of the plate on faces the bound is 3 %. Between faces 6.5 % allow for 0.26 cells at each edge: the velocity across
- * the plate is 0 on the next face, up to a cell below its top, so that the surface leaves the plate downwards. */
-static void slot(const char *what, selkie_method method, selkie_incompressibility kind, double below_face, double aside,
-                 double bound)
+ * slot. The air has the same pressure everywhere, so the jet springs clear of thick plates too. The depth falls by 8 %
+ * while it is measured, so its mean counts. */
+static void slot(const char *what, slot_case c, double bound)
 {
-    const double h = 0.01, width = 8 * h, length = 0.64, depth = 0.5, floor = 0.1 - below_face * h;
+    const double width = 8 * slot_cell;
     test_scene t;
-    tank(&t, 2, length, floor + depth + 0.1, 0, h);
-    selkie_scene_set_method(&t.scene, method);
-    t.scene.incompressibility = kind;
-    t.scene.volume = kind == SELKIE_INCOMPRESSIBILITY_UNILATERAL ? SELKIE_VOLUME_NONE : SELKIE_VOLUME_IDP;
-    t.scene.time.cfl = 0.0; /* the default */
-    t.scene.domain.walls[2] = SELKIE_WALL_OPEN;
-    add_liquid(&t, box_shape(0, floor, 0, length, floor + depth, 0));
-    add_obstacle(&t, box_shape(-1, floor - 0.6 * h, 0, 0.5 * (length - width) + aside * h, floor, 0));
-    add_obstacle(&t, box_shape(0.5 * (length + width) + aside * h, floor - 0.6 * h, 0, length + 1, floor, 0));
+    slot_scene(&t, &c);
     selkie_world *world = make_world(&t);
-    const double volume = length * depth / (double)selkie_world_particle_count(world); /* m2 a particle */
+    const double volume = slot_length * slot_depth / (double)selkie_world_particle_count(world); /* m2 a particle */
     run_until(world, 0.25);
-    const double before = volume * (double)selkie_world_particle_count(world);
+    const double before = volume * (double)selkie_world_particle_count(world), start = selkie_world_time(world);
     run_until(world, 0.5);
-    const double after = volume * (double)selkie_world_particle_count(world);
-    const double jet = floor * 0.62 * width, mean = (0.5 * (before + after) - jet) / length;
-    between(what, "flow / (0.611 b sqrt(2 g H))", (before - after) / 0.25 / (0.611 * width * sqrt(2 * GRAVITY * mean)),
-            1.0 - bound, 1.0 + bound);
+    const double after = volume * (double)selkie_world_particle_count(world), end = selkie_world_time(world);
+    const double jet = slot_floor(&c) * 0.62 * width, mean = (0.5 * (before + after) - jet) / slot_length;
+    between(what, "flow / (0.611 b sqrt(2 g H))",
+            (before - after) / (end - start) / (0.611 * width * sqrt(2 * GRAVITY * mean)), 1.0 - bound, 1.0 + bound);
     selkie_world_destroy(world);
 }
 
+/* Bounds: 3 % where a thin plate lies on faces, 5 % elsewhere, which is what the law asks for at eight cells. With the
+ * top of the plate 0.4 cells below faces 6.5 % allow for 0.26 cells at each edge: the velocity across the plate is 0 on
+ * the next face, up to a cell below its top, so that the surface leaves the plate downwards. */
 static void torricelli(void **state)
 {
+    enum { FLIP = SELKIE_METHOD_FLIP, APIC = SELKIE_METHOD_APIC, IDP = SELKIE_INCOMPRESSIBILITY_BILATERAL };
     (void)state;
-    slot("slot, FLIP, idp", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_BILATERAL, 0.0, 0.0, 0.03);
-    slot("slot, APIC, idp", SELKIE_METHOD_APIC, SELKIE_INCOMPRESSIBILITY_BILATERAL, 0.0, 0.0, 0.03);
-    slot("slot, APIC, idp, plate between faces", SELKIE_METHOD_APIC, SELKIE_INCOMPRESSIBILITY_BILATERAL, 0.4, 0.0,
-         0.065);
-    /* The ends of the plates in the middle of cells as well: 17 % too much while the samples decided about faces. 11 %
-     * allow for 0.27 cells at each edge. */
-    slot("slot, FLIP, idp, all between faces", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_BILATERAL, 0.25, 0.5, 0.11);
-    slot("slot, FLIP, unilateral", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_UNILATERAL, 0.0, 0.0, 0.06);
+    slot("slot, FLIP, idp", (slot_case){FLIP, IDP, 0.6, 0.0, 0.0, 0.0}, 0.03);
+    slot("slot, APIC, idp", (slot_case){APIC, IDP, 0.6, 0.0, 0.0, 0.0}, 0.03);
+    slot("slot, APIC, idp, plate between faces", (slot_case){APIC, IDP, 0.6, 0.4, 0.0, 0.0}, 0.065);
+    slot("slot, FLIP, idp, all between faces", (slot_case){FLIP, IDP, 0.6, 0.25, 0.5, 0.0}, 0.05);
+    slot("slot, FLIP, unilateral", (slot_case){FLIP, SELKIE_INCOMPRESSIBILITY_UNILATERAL, 0.6, 0.0, 0.0, 0.0}, 0.06);
+
+    /* The jet leaves the wall of the slot: 1.11, 1.13, 1.22, 1.24, 1.30, and 1.22 where suction held it. */
+    slot("slot, FLIP, a cell thick", (slot_case){FLIP, IDP, 1.0, 0.0, 0.0, 0.0}, 0.05);
+    slot("slot, APIC, 4 cells thick", (slot_case){APIC, IDP, 4.0, 0.0, 0.0, 0.0}, 0.05);
+    slot("slot, FLIP, 2 cells thick, ends between faces", (slot_case){FLIP, IDP, 2.0, 0.0, 0.25, 0.0}, 0.05);
+    slot("slot, APIC, 2 cells thick, all between", (slot_case){APIC, IDP, 2.0, 0.125, 0.25, 0.0}, 0.05);
+    slot("slot, FLIP, 4 cells thick, between faces", (slot_case){FLIP, IDP, 4.0, 0.25, 0.0, 0.0}, 0.05);
+    slot("slot, FLIP, 4 cells thick, 20 ms", (slot_case){FLIP, IDP, 4.0, 0.0, 0.0, 0.02}, 0.05);
+}
+
+/* Where air has come between the jet and the wall is a part of the state: a run that is resumed has the same bits. */
+static void slot_resumes(void **state)
+{
+    const slot_case c = {SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_BILATERAL, 2.0, 0.0, 0.25, 0.0};
+    char path[] = "/tmp/selkie_slot_XXXXXX";
+    const int file = mkstemp(path);
+    test_scene t[2];
+    selkie_world *worlds[2];
+    selkie_error error = {0};
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    for (int n = 0; n < 2; n++) {
+        slot_scene(&t[n], &c);
+        worlds[n] = make_world(&t[n]);
+    }
+    run_until(worlds[0], 0.2);
+    assert_int_equal(selkie_world_save(worlds[0], path, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_load(worlds[1], path, &error), SELKIE_OK);
+    unlink(path);
+    for (int k = 0; k < 20; k++)
+        for (int n = 0; n < 2; n++)
+            step_world(worlds[n]);
+    const int64_t count = selkie_world_particle_count(worlds[0]);
+    int64_t different = 0;
+    assert_int_equal(selkie_world_particle_count(worlds[1]), count);
+    const selkie_attribute_view one = attribute_of(worlds[0], "position"), two = attribute_of(worlds[1], "position");
+    for (int64_t p = 0; p < count; p++)
+        different += memcmp(particle_of(&one, p), particle_of(&two, p), 2 * sizeof(float)) != 0;
+    at_most("slot, resumed", "particles at other places", (double)different, 0.0);
+    for (int n = 0; n < 2; n++)
+        selkie_world_destroy(worlds[n]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(torricelli),     cmocka_unit_test(sources_fill),
-                                       cmocka_unit_test(steady_stream),  cmocka_unit_test(rates),
-                                       cmocka_unit_test(drowned_source), cmocka_unit_test(drains_empty),
-                                       cmocka_unit_test(open_sides),     cmocka_unit_test(sources_keep_level),
-                                       cmocka_unit_test(sources_stop),   cmocka_unit_test(plate_in_source)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(torricelli),    cmocka_unit_test(slot_resumes),   cmocka_unit_test(sources_fill),
+        cmocka_unit_test(steady_stream), cmocka_unit_test(rates),          cmocka_unit_test(drowned_source),
+        cmocka_unit_test(drains_empty),  cmocka_unit_test(open_sides),     cmocka_unit_test(sources_keep_level),
+        cmocka_unit_test(sources_stop),  cmocka_unit_test(plate_in_source)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
