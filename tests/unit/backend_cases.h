@@ -311,6 +311,7 @@ static inline void backend_compare_solids(const char *phase, const sk_solids *a,
     backend_compare_floats(array, a->distance, b->distance, values);
     backend_compare_bytes(phase, "solids: no_slip", a->no_slip, b->no_slip, 1, values);
     backend_compare_bytes(phase, "solids: closed", a->closed, b->closed, 1, values);
+    backend_compare_bytes(phase, "solids: vents", a->vents, b->vents, 1, a->static_count * (size_t)a->block_cells);
     backend_compare_bytes(phase, "solids: plain", a->plain, b->plain, 1, a->slot_count);
 }
 

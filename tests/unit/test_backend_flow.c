@@ -174,6 +174,39 @@ static void test_pressure(void **state)
     }
 }
 
+/* A tank over a slot: the jet leaves the walls of the slot behind its upper edges. */
+static void slot(step_case *c, int dimension)
+{
+    case_begin(c, dimension, 24, 20, 12, 0.05);
+    c->scene.liquid_count = 1;
+    case_box(c, &c->liquids[0].shape, 0, 8, 0, 24, 19, 12);
+    c->scene.obstacle_count = 2;
+    case_box(c, &c->obstacles[0].shape, -1, 6, -1, 9, 8, 30);
+    case_box(c, &c->obstacles[1].shape, 15.3, 6, -1, 30, 8, 30);
+}
+
+static void test_vents(void **state)
+{
+    (void)state;
+    backend_bounds bounds = {.velocity = projected_bound(), .sums = 1e-5, .iterations = 1, .scratch = SYSTEM_FIELDS};
+    const backend_bounds classified = {.sums = other_order};
+    bounds.field[SK_FIELD_POTENTIAL] = 24 * projected_bound();
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        step_case c;
+        backend_pair pair;
+        slot(&c, dimension);
+        c.scene.pressure.tolerance = tolerance;
+        backend_begin(&pair, &c.scene, 8);
+        size_t count = 0;
+        selkie_error error = {0};
+        assert_int_equal(sk_solids_list_vents(&pair.worlds[0]->step.solids, &count, &error), SELKIE_OK);
+        assert_true(count > 0);
+        backend_end(&pair);
+        check_solve(&c.scene, 8, "pressure", &bounds, 6 * FLT_EPSILON * speed);
+        backend_check_scene(&c.scene, 8, "classify", &classified);
+    }
+}
+
 static void test_pressure_starts_later(void **state)
 {
     (void)state;
@@ -504,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_classify),
         cmocka_unit_test(test_forces),
         cmocka_unit_test(test_pressure),
+        cmocka_unit_test(test_vents),
         cmocka_unit_test(test_pressure_starts_later),
         cmocka_unit_test(test_viscosity),
         cmocka_unit_test(test_two_densities),
