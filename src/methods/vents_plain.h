@@ -20,6 +20,8 @@
 #define SK_VENT_DRY 0.05f
 /* Faces that are open by more have too little wall for a vent. */
 #define SK_VENT_OPEN 0.9f
+/* Cells along the wall from its end that air may follow. A jet springs clear of a plate, but a pipe stays full. */
+#define SK_VENT_REACH 5
 /* One over the distance from a cell's centre to the air in a vent, in cells. */
 #define SK_VENT_SLOPE 2.0f
 
@@ -110,6 +112,23 @@ SK_KERNEL int air_reaches(const sk_step *step, sk_plain_cell cell, int side)
     return reached;
 }
 
+/* Does the wall at a side of a cell end within the reach of the air? */
+SK_KERNEL int wall_ends_near(const sk_step *step, sk_plain_cell cell, int side)
+{
+    const sk_grid *grid = &step->grid;
+    int ends = 0;
+    for (int s = 0; s < 2 * SELKIE_DIM; s++) {
+        sk_plain_cell at = cell;
+        for (int n = 0; s / 2 != side / 2 && n < SK_VENT_REACH && at.slot && !ends; n++) {
+            if (!(open_fraction_at(step, cell_of_side(grid, at, s), s / 2) > 0.0f))
+                break;
+            at = sk_plain_next(grid, at, s / 2, s % 2 ? 1 : -1);
+            ends = at.slot && open_fraction_at(step, cell_of_side(grid, at, side), side / 2) > SK_VENT_OPEN;
+        }
+    }
+    return ends;
+}
+
 /* The suction (m/s, as the solution of the pressure solve) that opens a vent; 0 without gravity, where none opens. */
 SK_KERNEL float suction_of_vent(const sk_step *step)
 {
@@ -146,7 +165,7 @@ SK_KERNEL int vents_after(const sk_step *step, sk_plain_cell cell, float suction
         const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(face)];
         const int leaves = side % 2 ? velocity < 0.0f : velocity > 0.0f;
         const int opens = may_have_vents(grid->fields[SK_FIELD_POTENTIAL][here], 0, suction);
-        if (before >> side & 1 ? leaves : opens && air_reaches(step, cell, side))
+        if (before >> side & 1 ? leaves : opens && air_reaches(step, cell, side) && wall_ends_near(step, cell, side))
             after |= 1 << side;
     }
     return after;
