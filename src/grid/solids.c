@@ -170,18 +170,23 @@ selkie_code sk_solids_restore_vents(sk_solids *solids, const sk_vent *vents, siz
                                     selkie_error *error)
 {
     const size_t cells = (size_t)solids->block_cells;
-    for (size_t n = 0; n < count; n++)
-        if (vents[n].cell >= cells || vents[n].sides > 63)
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: a vent is not in a cell of its block", file);
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->listed, &solids->listed_capacity, count, sizeof *vents, "vents",
+                      error));
     SK_TRY(sk_reserve(solids->memory, (void **)&solids->restored, &solids->restored_capacity, count, sizeof *vents,
                       "vents", error));
+    if (count)
+        memcpy(solids->listed, vents, count * sizeof *vents); /* a file's data may lie anywhere */
+    for (size_t n = 0; n < count; n++)
+        if (solids->listed[n].cell >= cells || solids->listed[n].sides > 63)
+            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: a vent is not in a cell of its block", file);
     if (solids->vents)
         memset(solids->vents, 0, solids->static_count * cells);
     for (size_t n = 0; n < count; n++) {
-        const int32_t slot = sk_block_find(&solids->table, vents[n].block);
-        solids->restored[n] = vents[n];
+        const sk_vent *vent = &solids->listed[n];
+        const int32_t slot = sk_block_find(&solids->table, vent->block);
+        solids->restored[n] = *vent;
         if (slot > 0)
-            solids->vents[(size_t)slot * cells + vents[n].cell] = (uint8_t)vents[n].sides;
+            solids->vents[(size_t)slot * cells + vent->cell] = (uint8_t)vent->sides;
     }
     solids->restored_count = count;
     return SELKIE_OK;
