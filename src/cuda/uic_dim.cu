@@ -644,7 +644,7 @@ selkie_code SK_DIM(sk_cuda_uic_balance)(sk_step *step, selkie_error *error)
         return SELKIE_OK;
     SK_TRY(sk_cuda_run(step, "uic_balance_rows", launch_balance_rows, error));
     SK_TRY(SK_DIM(sk_cuda_solve_bounded)(step, SK_CUDA_PRESSURE, error));
-    SK_TRY(take_report(step, "pressure", &step->unilateral, error));
+    SK_TRY(take_report(step, "balance", &step->unilateral, error));
     return sk_cuda_run(step, "uic_balance", launch_balance, error);
 }
 

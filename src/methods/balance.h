@@ -16,18 +16,19 @@
 #include "methods/step.h"
 
 /* Is there a surface that viscous liquid sticks to, or an obstacle, whose surface may be oblique? Where nothing but
- * level slip walls holds the liquid back, gravity acts on all of it alike and the viscous solve leaves it as it is.
+ * level slip walls holds the liquid back, gravity acts on all of it alike and the viscous solve leaves it as it is. Not
+ * so with unilateral pressure, whose free surface is not that of viscosity: it needs the balance beside any wall.
  * Unilateral pressure that bounds densities (the source's form of the prediction) is left as it was. */
 static inline int sk_scene_balances(const selkie_scene *scene)
 {
-    int holds = scene->obstacle_count > 0;
+    const int unilateral = scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    int holds = scene->obstacle_count > 0 || unilateral;
     for (int side = 0; side < 2 * scene->domain.dimension; side++)
         holds |= scene->domain.walls[side] == SELKIE_WALL_NO_SLIP && !(scene->domain.periodic >> side / 2 & 1);
     for (int b = 0; b < scene->body_count; b++)
         holds |= scene->bodies[b].surface == SELKIE_WALL_NO_SLIP;
     return holds && scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_viscosity(scene) > 0.0 &&
-           (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL ||
-            scene->unilateral.prediction == SELKIE_PREDICTION_PARTICLES);
+           (!unilateral || scene->unilateral.prediction == SELKIE_PREDICTION_PARTICLES);
 }
 
 /* Bodies of particles have a velocity of their own at a face, and are left as they were. */

@@ -23,7 +23,7 @@ SK_KERNEL float mean_at_face(const sk_grid *grid, int first, sk_plain_cell cell,
     return sk_mean_of_known(around, 4);
 }
 
-/* Likewise; 0 where it is not known. */
+/* Likewise; 0 where the faces around are not known. */
 SK_KERNEL float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
 {
     const float mean = mean_at_face(grid, first, cell, d, e);

@@ -314,15 +314,17 @@ static int has_no_slip(const sk_surface *surface, const sk_step *step, const dou
     return 0;
 }
 
-/* Does a place of the surface meet no liquid of its own? Beyond a joined side it meets that at the opposite one, unless
- * the obstacle is longer than the domain: then another part of it is there already. */
+/* Does a place of the surface meet no liquid of its own? Beyond a joined side it meets that at the opposite one, as far
+ * as the obstacle has an image there, which lies one domain away. If it is longer than the domain, another part of it
+ * is there already. */
 static int is_away(const sk_step *step, const sk_obstacle *obstacle, const double at[3])
 {
     const sk_grid *grid = &step->grid;
     for (int d = 0; d < step->dimension; d++) {
-        const int joined =
-            grid->periodic >> d & 1 && obstacle && obstacle->high[d] - obstacle->low[d] < grid->high[d] - grid->low[d];
-        if (!joined && (at[d] < grid->low[d] || at[d] > grid->high[d]))
+        const double size = grid->high[d] - grid->low[d];
+        const int joined = grid->periodic >> d & 1 && obstacle && obstacle->high[d] - obstacle->low[d] < size;
+        const double beyond = joined ? size : 0.0;
+        if (at[d] < grid->low[d] - beyond || at[d] > grid->high[d] + beyond)
             return 1;
     }
     return 0;

@@ -505,14 +505,15 @@ static void loosen_all(sk_step *step)
     loosen_beside_bodies(step, b);
 }
 
-/* The pressure, in the unit of the unknowns. `target`: the density of cells that are not full. */
-static selkie_code solve_pressure(sk_step *step, const uic_pressure_form *form, const float *target, int has_tension,
-                                  selkie_error *error)
+/* The pressure, in the unit of the unknowns. `name` is that of the solve in messages, `target` the density of cells
+ * that are not full. */
+static selkie_code solve_pressure(sk_step *step, const char *name, const uic_pressure_form *form, const float *target,
+                                  int has_tension, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     double excess = 0.0;
     loosen_all(step);
-    uic_problem problem = {.name = "pressure",
+    uic_problem problem = {.name = name,
                            .target = target,
                            .presence = grid->fields[SK_FIELD_DENSITY],
                            .lower = find_bounds(step, form, has_tension),
@@ -557,7 +558,7 @@ selkie_code SK_DIM(sk_uic_balance_with)(sk_step *step, const uic_pressure_form *
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     form->stop_at_walls(step, b);
-    SK_TRY(solve_pressure(step, form, grid->fields[SK_FIELD_DENSITY], 0, error));
+    SK_TRY(solve_pressure(step, "balance", form, grid->fields[SK_FIELD_DENSITY], 0, error));
 
     /* What it changes. */
     sk_deal_blocks(&deal, grid, step->threads);
@@ -578,7 +579,7 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
 
     /* Solve for the potential. */
     if (sk_step_has_pressure(step)) {
-        SK_TRY(solve_pressure(step, form, grid->fields[SK_FIELD_PREDICTED], step->capillary > 0, error));
+        SK_TRY(solve_pressure(step, "pressure", form, grid->fields[SK_FIELD_PREDICTED], step->capillary > 0, error));
         step->balanced = 0;
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
