@@ -2,10 +2,10 @@
  *
  * A jet that passes an edge leaves the wall behind it by less than a cell at first. A liquid cell beside a closed face
  * cannot show that: bilateral pressure holds the liquid to the wall by suction, and a slot in a plate of one cell or
- * more passes 10 to 30 % too much. So a closed side of a liquid cell becomes a vent where the pressure is below that of
- * the air and air can follow along the wall. The condition of a vent is that of an obstacle which liquid may leave
- * (Batty et al. 2007, sec. 4: either the pressure is that of the air or the velocity is that of the wall). It is found
- * from the pressure of the step before, so that a step has one linear solve.
+ * more passes 10 to 30 % too much. So a closed side of a liquid cell becomes a vent, at the edge of a plate, where the
+ * pressure is below that of the air and air can follow along the wall. The condition of a vent is that of an obstacle
+ * which liquid may leave (Batty et al. 2007, sec. 4: either the pressure is that of the air or the velocity is that of
+ * the wall). It is found from the pressure of the step before, so that a step has one linear solve.
  *
  * A vent has the pressure of the air at the wall, half a cell from the centre. It ends when the liquid returns. Liquid
  * that sticks to a no-slip surface does not part from it. */
@@ -20,8 +20,8 @@
 #define SK_VENT_DRY 0.05f
 /* Faces that are open by more have too little wall for a vent. */
 #define SK_VENT_OPEN 0.9f
-/* Cells along the wall from its end that air may follow. A jet springs clear of a plate, but a pipe stays full. */
-#define SK_VENT_REACH 5
+/* The longest edge of a plate that a jet springs clear of, in cells. A longer one is a pipe, which stays full. */
+#define SK_VENT_EDGE 5
 /* One over the distance from a cell's centre to the air in a vent, in cells. */
 #define SK_VENT_SLOPE 2.0f
 
@@ -112,21 +112,28 @@ SK_KERNEL int air_reaches(const sk_step *step, sk_plain_cell cell, int side)
     return reached;
 }
 
-/* Does the wall at a side of a cell end within the reach of the air? */
-SK_KERNEL int wall_ends_near(const sk_step *step, sk_plain_cell cell, int side)
+/* Is the wall at a side of a cell the edge of a plate: does it end on both sides of the cell along an axis? */
+SK_KERNEL int is_at_edge(const sk_step *step, sk_plain_cell cell, int side)
 {
     const sk_grid *grid = &step->grid;
-    int ends = 0;
-    for (int s = 0; s < 2 * SELKIE_DIM; s++) {
-        sk_plain_cell at = cell;
-        for (int n = 0; s / 2 != side / 2 && n < SK_VENT_REACH && at.slot && !ends; n++) {
-            if (!(open_fraction_at(step, cell_of_side(grid, at, s), s / 2) > 0.0f))
-                break;
-            at = sk_plain_next(grid, at, s / 2, s % 2 ? 1 : -1);
-            ends = at.slot && open_fraction_at(step, cell_of_side(grid, at, side), side / 2) > SK_VENT_OPEN;
+    int at_edge = 0;
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        int length = 1, ends = 0;
+        for (int way = 0; axis != side / 2 && way < 2; way++) {
+            const int s = 2 * axis + way;
+            sk_plain_cell at = cell;
+            for (int n = 0; n < SK_VENT_EDGE && open_fraction_at(step, cell_of_side(grid, at, s), axis) > 0.0f; n++) {
+                at = sk_plain_next(grid, at, axis, way ? 1 : -1);
+                if (!at.slot || open_fraction_at(step, cell_of_side(grid, at, side), side / 2) > SK_VENT_OPEN) {
+                    ends += at.slot > 0;
+                    break;
+                }
+                length++;
+            }
         }
+        at_edge |= ends == 2 && length <= SK_VENT_EDGE;
     }
-    return ends;
+    return at_edge;
 }
 
 /* The suction (m/s, as the solution of the pressure solve) that opens a vent; 0 without gravity, where none opens. */
@@ -165,7 +172,7 @@ SK_KERNEL int vents_after(const sk_step *step, sk_plain_cell cell, float suction
         const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(face)];
         const int leaves = side % 2 ? velocity < 0.0f : velocity > 0.0f;
         const int opens = may_have_vents(grid->fields[SK_FIELD_POTENTIAL][here], 0, suction);
-        if (before >> side & 1 ? leaves : opens && air_reaches(step, cell, side) && wall_ends_near(step, cell, side))
+        if (before >> side & 1 ? leaves : opens && air_reaches(step, cell, side) && is_at_edge(step, cell, side))
             after |= 1 << side;
     }
     return after;

@@ -355,7 +355,8 @@ static void slot(const char *what, slot_case c, double bound)
  * the next face, up to a cell below its top, so that the surface leaves the plate downwards. */
 static void torricelli(void **state)
 {
-    enum { FLIP = SELKIE_METHOD_FLIP, APIC = SELKIE_METHOD_APIC, IDP = SELKIE_INCOMPRESSIBILITY_BILATERAL };
+    static const selkie_method FLIP = SELKIE_METHOD_FLIP, APIC = SELKIE_METHOD_APIC;
+    static const selkie_incompressibility IDP = SELKIE_INCOMPRESSIBILITY_BILATERAL;
     (void)state;
     slot("slot, FLIP, idp", (slot_case){FLIP, IDP, 0.6, 0.0, 0.0, 0.0}, 0.03);
     slot("slot, APIC, idp", (slot_case){APIC, IDP, 0.6, 0.0, 0.0, 0.0}, 0.03);
