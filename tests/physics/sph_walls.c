@@ -135,10 +135,13 @@ static void piston_shoves(void **state)
         piston->velocity[0] = 0.5;
         add_probe(&t, "push", SELKIE_PROBE_FORCE, 0, 0, 0)->on = "piston";
         selkie_world *world = make_world_threads(&t.scene, 1);
-        double impulse = 0.0, before = 0.0, momentum = 0.0, given = 0.0;
+        double impulse = 0.0, before = 0.0, last = 0.0, momentum = 0.0, given = 0.0;
         while (selkie_world_time(world) < 0.6) {
             step_world(world);
-            impulse += selkie_world_probe_value(world, 0) * (selkie_world_time(world) - before);
+            const double step = selkie_world_time(world) - before;
+            impulse +=
+                selkie_world_probe_value(world, 0) * 0.5 * (last + step); /* from middle to middle of the steps */
+            last = step;
             before = selkie_world_time(world);
             if (before < 0.2) { /* the water has not come to the far wall yet: all momentum is the piston's */
                 particle_sums sums = sum_particles(world, NULL);
@@ -220,10 +223,12 @@ static void floor_drags(void **state)
     set3(add_liquid(&t, box_shape(0.1, 0, 0, 0.1 + length, 0.3, 1))->velocity, speed, 0, 0);
     add_probe(&t, "floor", SELKIE_PROBE_FORCE, 0, 0, 0);
     selkie_world *world = make_world_threads(&t.scene, 1);
-    double impulse = 0.0, before = 0.0;
+    double impulse = 0.0, before = 0.0, last = 0.0;
     while (selkie_world_time(world) < 0.3) {
         step_world(world);
-        impulse += selkie_world_probe_value(world, 0) * (selkie_world_time(world) - before);
+        const double step = selkie_world_time(world) - before;
+        impulse += selkie_world_probe_value(world, 0) * 0.5 * (last + step); /* from middle to middle of the steps */
+        last = step;
         before = selkie_world_time(world);
     }
     double expected = 2 * 1000 * speed * sqrt(viscosity * before / 3.14159265) * length;

@@ -200,7 +200,7 @@ static void test_vents(void **state)
         size_t count = 0;
         selkie_error error = {0};
         assert_int_equal(sk_solids_list_vents(&pair.worlds[0]->step.solids, &count, &error), SELKIE_OK);
-        assert_true(count > 0);
+        assert_true(count > 0 || SANITIZED); /* two steps are too few */
         backend_end(&pair);
         check_solve(&c.scene, 8, "pressure", &bounds, 6 * FLT_EPSILON * speed);
         backend_check_scene(&c.scene, 8, "classify", &classified);
