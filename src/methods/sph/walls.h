@@ -27,8 +27,8 @@ typedef struct sk_sph_walls {
     uint32_t *cell_start;
     size_t cell_capacity;
     int moving, placed;
-    double
-        force_share; /* the forces of the parts are impulses over the length of the step: times this they are forces */
+    /* The forces of the parts are impulses over the length of the step. Times this they are forces. */
+    double force_share;
 
     sk_sph_contact *contacts;
     size_t contact_capacity;
