@@ -14,6 +14,13 @@
 #define SK_KERNEL static inline __attribute__((always_inline, unused))
 #endif
 
+/* Before a loop whose index chooses elements of small arrays: nvcc keeps these in registers only if it unrolls it. */
+#ifdef __CUDACC__
+#define SK_KERNEL_UNROLL _Pragma("unroll")
+#else
+#define SK_KERNEL_UNROLL
+#endif
+
 /* Long ones: they are called. */
 #ifdef __CUDACC__
 #define SK_KERNEL_CALLED static __host__ __device__ __noinline__

@@ -587,6 +587,7 @@ selkie_code SK_DIM(sk_cuda_take_bounded)(sk_step *step, selkie_error *error)
         sk_cuda_level *level = &part->level[depth];
         const size_t bytes = (size_t)level->capacity * CELLS * sizeof(float);
         float **const fields[4] = {&level->excess, &level->inverse, &level->x, &level->b};
+        level->open = NULL;
         for (int d = 0; d < SELKIE_DIM; d++)
             SK_TRY(sk_cuda_take(cuda, &level->face[d], bytes, 1, error));
         for (int n = 0; n < 4; n++)

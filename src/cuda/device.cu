@@ -147,6 +147,11 @@ static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, sel
         SK_TRY(sk_cuda_take(cuda, &level->face[d], cells, 1, error));
     SK_TRY(sk_cuda_take(cuda, &level->excess, cells, 1, error));
     SK_TRY(sk_cuda_take(cuda, &level->inverse, cells, 1, error));
+    /* Faces of other scenes are hardly ever open as a whole, in the units of their coefficients. */
+    if (depth == 0 && !step->relative_density && step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_BILATERAL) {
+        SK_TRY(sk_cuda_take(cuda, &level->open, cells / sizeof(float), 1, error));
+        SK_TRY(sk_cuda_take(cuda, &level->form, capacity, 1, error));
+    }
     SK_TRY(sk_cuda_take(cuda, &level->x, cells, 1, error));
     return sk_cuda_take(cuda, &level->b, cells, 1, error);
 }

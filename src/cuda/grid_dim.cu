@@ -23,8 +23,8 @@ extern "C" {
 
 /* --- classification --- */
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2)
-    measure(const sk_step *step, sk_cuda_data *data, int with_volumes)
+template <bool WITH_VOLUMES>
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2) measure(const sk_step *step, sk_cuda_data *data)
 {
     SK_CUDA_WAIT();
     const sk_flat_walls walls = flat_walls_of(step);
@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2)
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         sk_plain_measure_cell(step, &walls, cell, &volumes);
     }
-    if (!with_volumes)
+    if (!WITH_VOLUMES)
         return;
     double total[4] = {volumes.kernel, volumes.counted, volumes.surface, (double)volumes.occupied};
     if (sum_over_launch(data, total, nullptr) && threadIdx.x == 0) {
@@ -70,31 +70,40 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_kinds(const sk_ste
     }
 }
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS) take_kinds(const sk_step *step, sk_cuda_data *data, int counts)
+/* Takes these kinds, a thread sixteen cells at a time. */
+static __global__ void take_kinds(const sk_step *step, sk_cuda_data *data, int counts)
 {
+    enum { TOGETHER = sizeof(int4), PARTS = SK_BLOCK_CELLS / TOGETHER };
     SK_CUDA_WAIT();
-    SK_CUDA_EACH_BLOCK(block, step)
+    const sk_grid *grid = &step->grid;
+    int liquid = 0;
+    SK_CUDA_EACH(i, (size_t)(grid->block_count - 1) * PARTS)
     {
-        const size_t at = (size_t)block * SK_BLOCK_CELLS + threadIdx.x;
-        const int kind = data->kinds[at];
-        step->grid.kinds[at] = (uint8_t)kind;
-        if (threadIdx.x == 0)
-            step->grid.runs[SK_RUNS_NEAR][block] = sk_runs_around(
-                &step->grid, sk_whole_runs(step->grid.runs[SK_RUNS_LIQUID], step->grid.block_count), block);
-        if (counts) {
-            const int liquid = __syncthreads_count((kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID);
-            if (threadIdx.x == 0 && liquid)
-                atomicAdd((unsigned long long *)&data->results.liquid, (unsigned long long)liquid);
-        }
+        const int block = 1 + (int)(i / PARTS);
+        const size_t at = (size_t)SK_BLOCK_CELLS + i * TOGETHER;
+        const int4 kinds = *(const int4 *)(const void *)(data->kinds + at);
+        *(int4 *)(void *)(grid->kinds + at) = kinds;
+        if (i % PARTS == 0)
+            grid->runs[SK_RUNS_NEAR][block] =
+                sk_runs_around(grid, sk_whole_runs(grid->runs[SK_RUNS_LIQUID], grid->block_count), block);
+        const int words[4] = {kinds.x, kinds.y, kinds.z, kinds.w};
+        for (int n = 0; counts && n < TOGETHER; n++)
+            liquid += (words[n / 4] >> n % 4 * 8 & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
     }
+    liquid = counts ? sk_cuda_sum(liquid) : 0;
+    if (threadIdx.x == 0 && liquid)
+        atomicAdd((unsigned long long *)&data->results.liquid, (unsigned long long)liquid);
 }
 
 static void launch_classification(sk_cuda *cuda, int with_volumes)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH(cuda, measure, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->data, with_volumes);
+    if (with_volumes)
+        SK_LAUNCH(cuda, measure<true>, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->data);
+    else
+        SK_LAUNCH(cuda, measure<false>, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->data);
     SK_LAUNCH(cuda, find_kinds, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->data);
-    SK_LAUNCH(cuda, take_kinds, one_each(cuda, 1), SK_BLOCK_CELLS, step, cuda->data, with_volumes);
+    SK_LAUNCH(cuda, take_kinds, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data, with_volumes);
 }
 
 static void launch_classify(sk_cuda *cuda, const sk_step *host)
@@ -157,7 +166,7 @@ selkie_code SK_DIM(sk_cuda_forces)(sk_step *step, selkie_error *error)
 
 /* --- pressure --- */
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 2)
     build_rows(const sk_step *step, sk_cuda_data *data, sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
@@ -167,7 +176,9 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         float error;
-        if (sk_plain_pressure_row(step, cell, &error)) {
+        if (!has_liquid_row(&step->grid, cell)) {
+            clear_row(&step->grid, cell);
+        } else if (sk_plain_pressure_row(step, cell, &error)) {
             absolute += fabs((double)error);
             squares += (double)(error * error);
             sum += (double)error;

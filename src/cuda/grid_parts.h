@@ -14,6 +14,22 @@ SK_DEVICE sk_plain_frame frame_of_grid(const sk_grid *grid)
     return frame;
 }
 
+/* Is a cell liquid, so that it may have a row? */
+SK_DEVICE int has_liquid_row(const sk_grid *grid, sk_plain_cell cell)
+{
+    return grid->block_flags[cell.slot] & SK_BLOCK_LIQUID &&
+           (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
+}
+
+/* The row of another one, as the functions that build rows would write it. */
+SK_DEVICE void clear_row(const sk_grid *grid, sk_plain_cell cell)
+{
+    const size_t here = sk_plain_index(cell);
+    grid->fields[SK_FIELD_DIAGONAL][here] = grid->fields[SK_FIELD_RIGHT_SIDE][here] = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        grid->fields[SK_FIELD_FACE_X + d][here] = 0.0f;
+}
+
 /* The matrices of APIC, the first attribute; NULL for other transfers. */
 SK_DEVICE float *affine_of(const sk_step *step, const sk_cuda_constants *constants)
 {

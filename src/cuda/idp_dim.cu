@@ -277,7 +277,10 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
-        build_idp_row(step, cell, local, pushing, &unseen);
+        if (has_liquid_row(&step->grid, cell))
+            build_idp_row(step, cell, local, pushing, &unseen);
+        else
+            clear_row(&step->grid, cell);
     }
     if (unseen)
         atomicAdd((unsigned long long *)&data->results.unseen, (unsigned long long)unseen);
@@ -293,11 +296,12 @@ SK_DEVICE void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
     data->results.density.twice = solver->state.twice;
 }
 
-/* The potential in and around a block, and whether there is liquid. */
+/* The potential in and around a block, and whether there is liquid. `among_solids`: some face there may not be open. */
 typedef struct potential_tile {
     float potential[KNOWN_TILE];
     uint8_t liquid[KNOWN_TILE];
     int32_t slots[SK_NEIGHBOURS];
+    int among_solids;
 } potential_tile;
 
 SK_DEVICE int known_stride(int axis)
@@ -306,9 +310,15 @@ SK_DEVICE int known_stride(int axis)
 }
 
 /* By all threads of a thread block. */
-SK_DEVICE void load_potential_tile(const sk_grid *grid, int block, potential_tile *tile)
+SK_DEVICE void load_potential_tile(const sk_step *step, int block, potential_tile *tile)
 {
+    const sk_grid *grid = &step->grid;
+    const int n_around = (int)threadIdx.x;
     load_slots_around(grid, block, tile->slots);
+    const int among =
+        __syncthreads_or(n_around < SK_NEIGHBOURS && step->solids.block_slot[tile->slots[n_around]] != 0);
+    if (n_around == 0)
+        tile->among_solids = among;
     for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {
         const size_t from = cell_of_known_tile(tile->slots, n);
         tile->potential[n] = grid->fields[SK_FIELD_POTENTIAL][from];
@@ -322,20 +332,38 @@ SK_DEVICE float sharpened_in_tile(const sk_step *step, const potential_tile *til
                                   float descent)
 {
     const int back = known_stride(d);
-    float beside[2 * SELKIE_DIM];
-    int count = 0;
+    float across = 0.0f;
     const float own = tile->potential[place - back] - tile->potential[place];
-    const int inside = tile->liquid[place] && tile->liquid[place - back] && open_fraction_at(step, cell, d) == 1.0f;
+    const int inside = tile->liquid[place] && tile->liquid[place - back] &&
+                       (!tile->among_solids || open_fraction_at(step, cell, d) == 1.0f);
+    SK_KERNEL_UNROLL
     for (int side = 0; inside && side < 2 * SELKIE_DIM; side++) {
         if (side / 2 == d)
             continue;
         const int other = place + (side % 2 ? 1 : -1) * known_stride(side / 2);
         if (!tile->liquid[other] || !tile->liquid[other - back] ||
-            open_fraction_at(step, sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1), d) != 1.0f)
+            (tile->among_solids &&
+             open_fraction_at(step, sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1), d) != 1.0f))
             continue;
-        beside[count++] = tile->potential[other - back] - tile->potential[other];
+        across += tile->potential[other - back] - tile->potential[other] - own;
     }
-    return sk_idp_sharpened(descent, own, beside, count);
+    return sk_idp_sharpened_by(descent, across);
+}
+
+/* gather_descent likewise. Depths matter at the surface alone. */
+SK_DEVICE float descent_in_tile(const sk_step *step, const potential_tile *tile, sk_plain_cell cell, int place, int d,
+                                int *beside_liquid)
+{
+    const int back = known_stride(d);
+    sk_liquid_cell above = {tile->liquid[place], 0.0f}, below = {tile->liquid[place - back], 0.0f};
+    *beside_liquid = above.liquid || below.liquid;
+    if (above.liquid != below.liquid) {
+        const float *depth = step->grid.fields[SK_FIELD_DEPTH];
+        above.depth = depth[sk_plain_index(cell)];
+        below.depth = depth[sk_plain_index(sk_plain_next(&step->grid, cell, d, -1))];
+    }
+    return sk_liquid_descent(&below, &above, tile->potential[place - back], tile->potential[place],
+                             step->scene->pressure.surface == SELKIE_SURFACE_VOXEL);
 }
 
 /* displace_faces, a thread a cell. */
@@ -354,17 +382,19 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS, 3)
         float displacement[SELKIE_DIM];
         int place = 0;
         if (reach.reached)
-            load_potential_tile(grid, block, &tile);
+            load_potential_tile(step, block, &tile);
         for (int d = 0; d < SELKIE_DIM; d++)
             place += (sk_plain_along(cell.local, d) + 1) * known_stride(d);
+        SK_KERNEL_UNROLL
         for (int d = 0; d < SELKIE_DIM; d++) {
             if (!asks_for_descent(step, &reach, cell, d, &displacement[d]))
                 continue;
             int beside_liquid;
-            const float descent = gather_descent(step, cell, d, &beside_liquid);
+            const float descent = descent_in_tile(step, &tile, cell, place, d, &beside_liquid);
             displacement[d] = displacement_of(step, &reach, cell, d, beside_liquid,
                                               sharpened_in_tile(step, &tile, cell, place, d, descent), pushing);
         }
+        SK_KERNEL_UNROLL
         for (int d = 0; d < SELKIE_DIM; d++)
             grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] = displacement[d];
     }

@@ -107,13 +107,37 @@ SK_DEVICE void locate_halo(const sk_cuda_level *level, int block, int t, int fla
         const int other = level->neighbour[block][n / LAYER];
         own->edge[e] = other * CELLS + there;
         own->above[e] = -1;
-        if (flags & PROLONG_HALO && other && level->inverse[own->edge[e]] > 0.0f)
+        if (flags & PROLONG_HALO && other &&
+            (level->open ? level->open[own->edge[e]] & IS_UNKNOWN : level->inverse[own->edge[e]] > 0.0f))
             own->above[e] = level->parent[other] + parent_offset(there);
     }
 }
 
-/* Coefficients of the thread's cells, and where their neighbours are: all this stays the same during a solve. */
-SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags, pair *own)
+/* Coefficients of the thread's cells from the bits of their open sides, as read_rows has computed them: two bytes
+ * instead of the six to eleven numbers below. */
+SK_DEVICE void load_open_rows(const sk_cuda_level *level, int block, int form, pair *own)
+{
+    const size_t base = (size_t)block * CELLS + own->at;
+    const uint32_t both = *(const uint16_t *)(const void *)(level->open + base);
+    float2 excess = {0.0f, 0.0f};
+    if (form == OPEN_ROWS_WITH_EXCESS)
+        excess = load_two(level->excess + base);
+    own->r[0].excess = excess.x;
+    own->r[1].excess = excess.y;
+    for (int c = 0; c < 2; c++) {
+        const uint32_t bits = both >> (8 * c);
+        float sum = 0.0f;
+        for (int axis = 0; axis < SELKIE_DIM; axis++) {
+            own->r[c].lower[axis] = bits >> (2 * axis) & 1 ? 1.0f : 0.0f;
+            own->r[c].upper[axis] = bits >> (2 * axis + 1) & 1 ? 1.0f : 0.0f;
+            sum += own->r[c].lower[axis] + own->r[c].upper[axis];
+        }
+        own->r[c].inverse = bits & IS_UNKNOWN ? 1.0f / (sum + own->r[c].excess) : 0.0f;
+    }
+}
+
+/* The same from numbers. */
+SK_DEVICE void load_any_rows(const sk_cuda_level *level, int block, int flags, pair *own)
 {
     const size_t base = (size_t)block * CELLS + own->at;
     const int along[3] = {own->i + 1, own->j, own->k};
@@ -142,11 +166,23 @@ SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags
         own->r[0].excess = excess.x;
         own->r[1].excess = excess.y;
     }
+}
+
+/* Coefficients of the thread's cells in a block of a list, and where their neighbours are: all this stays the same
+ * during a solve. Returns the block. */
+SK_DEVICE int load_rows(const sk_cuda_level *level, int entry, int t, int flags, pair *own)
+{
+    const int block = entry & BLOCK_OF_ENTRY, form = level->open ? entry >> FORM_SHIFT : ANY_ROWS;
+    if (form == ANY_ROWS)
+        load_any_rows(level, block, flags, own);
+    else
+        load_open_rows(level, block, form, own);
     if (flags & (RESTRICT | PROLONG)) {
         own->first_parent = level->parent[block];
         own->parent = own->first_parent + parent_offset(own->at);
     }
     locate_halo(level, block, t, flags, own);
+    return block;
 }
 
 /* The halo of a block that touches itself follows its own cells. By all threads of a thread block. */

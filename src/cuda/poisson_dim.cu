@@ -18,6 +18,7 @@ extern "C" {
 #include "cuda/phases.h"
 }
 #include "cuda/bodies_parts.h"
+#include "cuda/poisson_open.h"
 #include "cuda/poisson_tail.h"
 
 /* --- Decisions of the iteration --- */
@@ -170,10 +171,8 @@ static __global__ void __launch_bounds__(PAIRS)
         return;
     pair own;
     locate_pair(t, &own);
-    if (n < count) {
-        block = block_of_colour(level, colour, n);
-        load_rows(level, block, t, flags, &own);
-    }
+    if (n < count)
+        block = load_rows(level, entry_of_colour(level, colour, n), t, flags, &own);
     SK_CUDA_WAIT();
     const sk_cuda_solve_state state = load_record(&solver->state);
     if (n < count) { /* before the state is here */
@@ -198,8 +197,7 @@ static __global__ void __launch_bounds__(PAIRS)
         n += (int)gridDim.x;
         if (n >= count)
             break;
-        block = block_of_colour(level, colour, n);
-        load_rows(level, block, t, flags, &own);
+        block = load_rows(level, entry_of_colour(level, colour, n), t, flags, &own);
         load_right_side(level, block, &own);
         load_tile(level, coarse, block, colour, flags, &own, s.x);
     }
@@ -221,10 +219,8 @@ static __global__ void __launch_bounds__(PAIRS)
         return;
     pair own;
     locate_pair(t, &own);
-    if (n < count) {
-        block = block_of_colour(level, 0, n);
-        load_rows(level, block, t, RESTRICT, &own);
-    }
+    if (n < count)
+        block = load_rows(level, entry_of_colour(level, 0, n), t, RESTRICT, &own);
     SK_CUDA_WAIT();
     const sk_cuda_solve_state state = load_record(&solver->state);
     while (n < count) {
@@ -237,8 +233,106 @@ static __global__ void __launch_bounds__(PAIRS)
         n += (int)gridDim.x;
         if (n >= count)
             break;
-        block = block_of_colour(level, 0, n);
-        load_rows(level, block, t, RESTRICT, &own);
+        block = load_rows(level, entry_of_colour(level, 0, n), t, RESTRICT, &own);
+    }
+}
+
+/* smooth_level for level 0 by the bits of open sides. What a visit needs of the coarse level, RESTRICT, PROLONG or
+ * none, is known when it is compiled: other visits do without the registers. */
+template <int BETWEEN_LEVELS>
+static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
+    smooth_open(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int all_flags, int how)
+{
+    const int other_flags = RESTRICT | PROLONG | (BETWEEN_LEVELS == PROLONG ? 0 : PROLONG_HALO);
+    const int flags = (all_flags & ~other_flags) | BETWEEN_LEVELS;
+    __shared__ shared_block s;
+    __shared__ float inverse_of[INVERSES];
+    SK_CUDA_LET_NEXT_START();
+    const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
+    const int count = solver->count[0][colour], width = (int)gridDim.x;
+    int n = (int)blockIdx.x;
+    if (is_idle(count))
+        return;
+    const open_place place = find_open_place((int)threadIdx.x);
+    fill_inverses(inverse_of);
+    int next = n + width < count ? entry_of_colour(level, colour, n + width) : 0;
+    open_rows rows = read_open_rows(level, n < count ? entry_of_colour(level, colour, n) : 0, &place, flags);
+    bool has_others = false;
+    SK_CUDA_WAIT();
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    open_values values = read_open_values(level, coarse, &rows, &place, colour, flags);
+    __syncthreads();
+    if (is_skipped(state, how))
+        return;
+    if (state.bottom == 0) {
+        if (flags & ARRIVE && blockIdx.x == 0)
+            solve_above_tail(solver, 0);
+        return;
+    }
+    for (; n < count; n += width) {
+        const int later = n + 2 * width < count ? entry_of_colour(level, colour, n + 2 * width) : 0;
+        const open_rows after = read_open_rows(level, next, &place, flags);
+        if (rows.form == ANY_ROWS) {
+            has_others = true;
+        } else {
+            fill_tile(&rows, &values, &place, flags, s.x);
+            sweep_open(level, &rows, values.b, &place, flags, inverse_of, s.x);
+            if (flags & RESTRICT)
+                restrict_open(coarse, &rows, values.b, &place, first_of_pair(place.t, flags), s.x, s.left);
+        }
+        next = later;
+        rows = after;
+        if (n + width < count)
+            values = read_open_values(level, coarse, &rows, &place, colour, flags);
+        __syncthreads();
+    }
+    for (n = has_others ? (int)blockIdx.x : count; n < count; n += width) {
+        const int entry = entry_of_colour(level, colour, n);
+        if (entry >> FORM_SHIFT == ANY_ROWS)
+            smooth_other(level, coarse, entry, colour, flags, &s);
+    }
+}
+
+/* restrict_level likewise. */
+static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
+    restrict_open_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int how)
+{
+    __shared__ shared_block s;
+    SK_CUDA_LET_NEXT_START();
+    const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
+    const int count = solver->count[0][0], width = (int)gridDim.x;
+    int n = (int)blockIdx.x;
+    if (is_idle(count))
+        return;
+    const open_place place = find_open_place((int)threadIdx.x);
+    int next = n + width < count ? entry_of_colour(level, 0, n + width) : 0;
+    open_rows rows = read_open_rows(level, n < count ? entry_of_colour(level, 0, n) : 0, &place, RESTRICT);
+    bool has_others = false;
+    SK_CUDA_WAIT();
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    open_values values = read_open_values(level, coarse, &rows, &place, 0, 0);
+    if (is_skipped(state, how) || state.bottom == 0)
+        return;
+    for (; n < count; n += width) {
+        const int later = n + 2 * width < count ? entry_of_colour(level, 0, n + 2 * width) : 0;
+        const open_rows after = read_open_rows(level, next, &place, RESTRICT);
+        if (rows.form == ANY_ROWS) {
+            has_others = true;
+        } else {
+            fill_tile(&rows, &values, &place, 0, s.x);
+            __syncthreads();
+            restrict_open(coarse, &rows, values.b, &place, 0, s.x, s.left);
+        }
+        next = later;
+        rows = after;
+        if (n + width < count)
+            values = read_open_values(level, coarse, &rows, &place, 0, 0);
+        __syncthreads();
+    }
+    for (n = has_others ? (int)blockIdx.x : count; n < count; n += width) {
+        const int entry = entry_of_colour(level, 0, n);
+        if (entry >> FORM_SHIFT == ANY_ROWS)
+            restrict_other(level, coarse, entry, &s);
     }
 }
 
@@ -280,9 +374,21 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 
 /* --- Kernels of the conjugate gradients --- */
 
+/* The next step from the sums of r z and z A z. By the last thread block. */
+SK_DEVICE void end_application(sk_cuda_solver *solver, sk_cuda_solve_memory last, double *const partial[3], int count,
+                               int closed)
+{
+    double sums[2], mean = 0.0;
+    add_up_two(partial, count, 0, sums);
+    if (closed)
+        mean = solver->unknowns[0] ? add_up(partial[2], count) / (double)solver->unknowns[0] : 0.0;
+    if (threadIdx.x == 0)
+        choose_step(solver, last, sums[1], sums[0], mean);
+}
+
 /* A z of a cycle's result z, and from the sums of r z and z A z the next step. With bodies, more is added to both
  * before the step is chosen. */
-static __global__ void __launch_bounds__(PAIRS) apply_to_cycle(sk_cuda_solver *solver, int with_bodies, int how)
+static __global__ void __launch_bounds__(PAIRS, 4) apply_to_cycle(sk_cuda_solver *solver, int with_bodies, int how)
 {
     __shared__ float x[TILE_CELLS];
     SK_CUDA_LET_NEXT_START();
@@ -293,10 +399,8 @@ static __global__ void __launch_bounds__(PAIRS) apply_to_cycle(sk_cuda_solver *s
         return;
     pair own;
     locate_pair((int)threadIdx.x, &own);
-    if (n < blocks) {
-        block = block_of_level(solver, 0, n);
-        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
-    }
+    if (n < blocks)
+        block = load_rows(level, entry_of_level(solver, 0, n), (int)threadIdx.x, WITH_EXCESS, &own);
     double *const partial[3] = {solver->partial[0], solver->partial[1], solver->partial[2]};
     float *const image = solver->image;
     const int closed = !with_bodies && !solver->surface_cells, count = solver->block_count;
@@ -328,17 +432,71 @@ static __global__ void __launch_bounds__(PAIRS) apply_to_cycle(sk_cuda_solver *s
         n += (int)gridDim.x;
         if (n >= blocks)
             break;
-        block = block_of_level(solver, 0, n);
-        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
+        block = load_rows(level, entry_of_level(solver, 0, n), (int)threadIdx.x, WITH_EXCESS, &own);
     }
-    if (with_bodies || is_over(state, how) || !is_last_busy(solver, blocks))
+    if (!with_bodies && !is_over(state, how) && is_last_busy(solver, blocks))
+        end_application(solver, last, partial, count, closed);
+}
+
+/* apply_to_cycle by the bits of open sides, where there are no bodies. */
+static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
+    apply_open_to_cycle(sk_cuda_solver *solver, const __grid_constant__ sk_cuda_level level, int how)
+{
+    __shared__ float x[TILE_CELLS];
+    __shared__ double room[2][2][PAIRS]; /* of blocks in turn: a warp still adds up while the others go on */
+    SK_CUDA_LET_NEXT_START();
+    const int blocks = blocks_of(solver, 0), t = (int)threadIdx.x, width = (int)gridDim.x;
+    int n = (int)blockIdx.x;
+    if (is_idle(blocks))
         return;
-    double sums[2], mean = 0.0;
-    add_up_two(partial, count, 0, sums);
-    if (closed)
-        mean = solver->unknowns[0] ? add_up(partial[2], count) / (double)solver->unknowns[0] : 0.0;
-    if (threadIdx.x == 0)
-        choose_step(solver, last, sums[1], sums[0], mean);
+    const open_place place = find_open_place(t);
+    int next = n + width < blocks ? entry_of_level(solver, 0, n + width) : 0;
+    open_rows rows = read_open_rows(&level, n < blocks ? entry_of_level(solver, 0, n) : 0, &place, WITH_EXCESS);
+    double *const partial[3] = {solver->partial[0], solver->partial[1], solver->partial[2]};
+    float *const image = solver->image;
+    const int closed = !solver->surface_cells, count = solver->block_count;
+    SK_CUDA_WAIT();
+    const sk_cuda_solve_state state = load_record(&solver->state);
+    const sk_cuda_solve_memory last = load_record(&solver->memory);
+    open_values values = read_open_values(&level, nullptr, &rows, &place, 0, 0);
+    int turn = 0;
+    if (is_over(state, how))
+        return;
+    for (; n < blocks; n += width) {
+        const int later = n + 2 * width < blocks ? entry_of_level(solver, 0, n + 2 * width) : 0;
+        const open_rows after = read_open_rows(&level, next, &place, WITH_EXCESS);
+        const int own = place.tile, block = rows.block;
+        float product[2];
+        fill_tile(&rows, &values, &place, 0, x);
+        __syncthreads();
+        if (rows.form == ANY_ROWS) {
+            apply_other(&level, block, x, product);
+        } else {
+            product[0] = apply_open(x, rows.bits, rows.excess.x, own);
+            product[1] = apply_open(x, rows.bits >> 8, rows.excess.y, own + 1);
+        }
+        const float z[2] = {x[own], x[own + 1]};
+        store_two(image + (size_t)block * CELLS + 2 * (size_t)t, product[0], product[1]);
+        double sums[2] = {(double)z[0] * (double)product[0] + (double)z[1] * (double)product[1],
+                          (double)z[0] * (double)values.b.x + (double)z[1] * (double)values.b.y};
+        next = later;
+        rows = after;
+        if (n + width < blocks)
+            values = read_open_values(&level, nullptr, &rows, &place, 0, 0);
+        sum_two_for_first(sums, room[turn]);
+        turn ^= 1;
+        if (t == 0) {
+            partial[0][block] = sums[0];
+            partial[1][block] = sums[1];
+        }
+        if (closed) {
+            const double sum = sk_cuda_sum((double)z[0] + (double)z[1]);
+            if (t == 0)
+                partial[2][block] = sum;
+        }
+    }
+    if (is_last_busy(solver, blocks))
+        end_application(solver, last, partial, count, closed);
 }
 
 /* p = z + beta p, A p likewise, and a step along p. */
@@ -535,6 +693,27 @@ typedef struct cycled_levels {
     int with_bodies;              /* the mean of the result is taken */
 } cycled_levels;
 
+/* Are there kernels for the bits of open sides of a level? */
+template <bool WRAPS> static int has_open_kernels(const cycled_levels *of, const level_pair *levels)
+{
+    return !WRAPS && levels->fine.open && !of->with_bodies;
+}
+
+template <bool WRAPS>
+static void launch_smoothing(sk_cuda *cuda, const cycled_levels *of, const level_pair *levels, int colour, int flags,
+                             int how)
+{
+    const int wide = launch_width(cuda, levels->depth);
+    if (!has_open_kernels<WRAPS>(of, levels))
+        SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, of->solver, *levels, colour, flags, how);
+    else if (flags & RESTRICT)
+        SK_LAUNCH(cuda, smooth_open<RESTRICT>, wide, PAIRS, of->solver, *levels, colour, flags, how);
+    else if (flags & PROLONG)
+        SK_LAUNCH(cuda, smooth_open<PROLONG>, wide, PAIRS, of->solver, *levels, colour, flags, how);
+    else
+        SK_LAUNCH(cuda, smooth_open<0>, wide, PAIRS, of->solver, *levels, colour, flags, how);
+}
+
 /* A cycle from a level on. */
 template <bool WRAPS>
 static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int from_zero, int how)
@@ -549,13 +728,18 @@ static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int 
         return;
     }
 
+
     /* Down. Blocks of the second colour already have the values of all their neighbours. */
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
-            SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
-                      (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
-                      how);
-    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
+            launch_smoothing<WRAPS>(cuda, of, &levels, colour,
+                                    (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) |
+                                        (colour && n == visits ? RESTRICT : 0),
+                                    how);
+    if (has_open_kernels<WRAPS>(of, &levels))
+        SK_LAUNCH(cuda, restrict_open_level, wide, PAIRS, solver, levels, how);
+    else
+        SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, how);
 
     launch_cycle<WRAPS>(cuda, of, depth + 1, 1, how);
     if (how >> (depth + 1) & 1 && depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
@@ -564,10 +748,10 @@ static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int 
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
-            SK_LAUNCH(cuda, smooth_level<WRAPS>, wide, PAIRS, solver, levels, colour,
-                      SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
-                          (depth == 0 && n == 1 && of->thorough && of->with_bodies ? TAKE_MEAN : 0),
-                      how);
+            launch_smoothing<WRAPS>(cuda, of, &levels, colour,
+                                    SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
+                                        (depth == 0 && n == 1 && of->thorough && of->with_bodies ? TAKE_MEAN : 0),
+                                    how);
 }
 
 /* Does the solve contain rigid bodies? */
@@ -599,7 +783,11 @@ static void launch_steps(sk_cuda *cuda, int how)
         launch_cycle<false>(cuda, &all, 0, 1, how);
     if (has_bodies(cuda))
         SK_DIM(sk_cuda_deflate)(cuda);
-    SK_LAUNCH(cuda, apply_to_cycle, full_width(cuda), PAIRS, cuda->solver, has_bodies(cuda), how);
+    const sk_cuda_level *finest = &cuda->solver_shadow.level[0];
+    if (finest->open && !has_bodies(cuda) && !has_joined_sides(cuda))
+        SK_LAUNCH(cuda, apply_open_to_cycle, full_width(cuda), PAIRS, cuda->solver, *finest, how);
+    else
+        SK_LAUNCH(cuda, apply_to_cycle, full_width(cuda), PAIRS, cuda->solver, has_bodies(cuda), how);
     if (has_bodies(cuda))
         SK_DIM(sk_cuda_apply_modes)(cuda);
     SK_LAUNCH(cuda, advance, full_width(cuda), PAIRS, cuda->solver, cuda->condition, how);

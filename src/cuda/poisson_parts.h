@@ -50,18 +50,32 @@ SK_DEVICE int blocks_of(const sk_cuda_solver *solver, int depth)
     return solver->count[depth][0] + solver->count[depth][1];
 }
 
-/* Block n of a colour of a level. */
-SK_DEVICE int block_of_colour(const sk_cuda_level *level, int colour, int n)
+/* An entry of a list is a block and the form of its rows in the bits above. In an OPEN block each face is open or
+ * closed as a whole, so that a bit a side tells its rows, with an excess or without any; other rows are numbers. */
+enum block_form { ANY_ROWS, OPEN_ROWS, OPEN_ROWS_WITH_EXCESS };
+enum { FORM_SHIFT = 29, BLOCK_OF_ENTRY = (1 << FORM_SHIFT) - 1 };
+enum { IS_UNKNOWN = 1 << SIDES }; /* of sk_cuda_level.open, above the bits of the sides */
+
+/* Entry n of a colour of a level, and its block. */
+SK_DEVICE int entry_of_colour(const sk_cuda_level *level, int colour, int n)
 {
     return level->list[colour ? level->capacity - 1 - n : n];
 }
+SK_DEVICE int block_of_colour(const sk_cuda_level *level, int colour, int n)
+{
+    return entry_of_colour(level, colour, n) & BLOCK_OF_ENTRY;
+}
 
-/* Block n of a level, of both colours. */
-SK_DEVICE int block_of_level(const sk_cuda_solver *solver, int depth, int n)
+/* Entry n of a level, of both colours, and its block. */
+SK_DEVICE int entry_of_level(const sk_cuda_solver *solver, int depth, int n)
 {
     const int first = solver->count[depth][0];
-    return n < first ? block_of_colour(&solver->level[depth], 0, n)
-                     : block_of_colour(&solver->level[depth], 1, n - first);
+    return n < first ? entry_of_colour(&solver->level[depth], 0, n)
+                     : entry_of_colour(&solver->level[depth], 1, n - first);
+}
+SK_DEVICE int block_of_level(const sk_cuda_solver *solver, int depth, int n)
+{
+    return entry_of_level(solver, depth, n) & BLOCK_OF_ENTRY;
 }
 
 /* Sums and the largest of the blocks of the grid, by the threads of a thread block. */
@@ -97,15 +111,19 @@ SK_DEVICE double gather_second(double a, double b, int largest)
 {
     return largest ? sk_cuda_largest_of(a, b) : a + b;
 }
-SK_DEVICE void sum_two(double value[2], int largest)
+SK_DEVICE void sum_two_of_warp(double value[2], int largest)
 {
-    __shared__ double part[2][32];
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = ((int)blockDim.x + 31) / 32;
     for (int n = 16; n > 0; n /= 2) {
         const double first = __shfl_xor_sync(~0u, value[0], n), second = __shfl_xor_sync(~0u, value[1], n);
         value[0] += first;
         value[1] = gather_second(value[1], second, largest);
     }
+}
+SK_DEVICE void sum_two(double value[2], int largest)
+{
+    __shared__ double part[2][32];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = ((int)blockDim.x + 31) / 32;
+    sum_two_of_warp(value, largest);
     __syncthreads();
     if (lane == 0) {
         part[0][warp] = value[0];
@@ -118,6 +136,29 @@ SK_DEVICE void sum_two(double value[2], int largest)
         value[0] += part[0][n];
         value[1] = gather_second(value[1], part[1][n], largest);
     }
+}
+
+/* Two sums over a thread block of PAIRS threads, for its first thread alone: a warp adds up what all leave in shared
+ * memory. That room may be used again after the next barrier. */
+SK_DEVICE void sum_two_for_first(double value[2], double room[2][PAIRS])
+{
+#ifdef SK_CUDA_EMULATED
+    (void)room;
+    sum_two(value, 0);
+#else
+    const int t = (int)threadIdx.x;
+    for (int n = 0; n < 2; n++)
+        room[n][t] = value[n];
+    __syncthreads();
+    if (t >= 32)
+        return;
+    for (int n = 0; n < 2; n++) {
+        value[n] = room[n][t];
+        for (int i = t + 32; i < PAIRS; i += 32)
+            value[n] += room[n][i];
+    }
+    sum_two_of_warp(value, 0);
+#endif
 }
 
 /* The same over the blocks of the grid. All loads are under way before one of them is used. */
@@ -143,12 +184,14 @@ SK_DEVICE double norm_of(int norm, float first, float second)
     return norm == SELKIE_NORM_MAX ? sk_cuda_largest(sk_cuda_largest_of(a, b)) : sk_cuda_sum(a * a + b * b);
 }
 
-/* The scaled right side of a cell. */
+/* The scaled right side of a cell, from its value and that of the inverse of its diagonal. */
+SK_DEVICE float scaled_right_side(const sk_cuda_solver *solver, float inverse, float value)
+{
+    return inverse > 0.0f ? solver->scale * value - (float)solver->mean : 0.0f;
+}
 SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
 {
-    return solver->level[0].inverse[at] > 0.0f
-               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
-               : 0.0f;
+    return scaled_right_side(solver, solver->level[0].inverse[at], step->grid.fields[SK_FIELD_RIGHT_SIDE][at]);
 }
 
 /* The bound of an unknown of a level. */

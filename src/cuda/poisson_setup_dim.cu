@@ -20,20 +20,22 @@ SK_DEVICE int place_at(const sk_cuda_level *level, const int at[3])
     return at[0] + level->blocks[0] * (at[1] + level->blocks[1] * at[2]);
 }
 
-/* Puts a block on the list of its colour. The order is arbitrary; no result depends on it. */
-SK_DEVICE void list_block(sk_cuda_solver *solver, int depth, int block, const int at[3])
+/* Puts an entry on the list of its colour. The order is arbitrary; no result depends on it. */
+SK_DEVICE void list_block(sk_cuda_solver *solver, int depth, int entry, const int at[3])
 {
     sk_cuda_level *level = &solver->level[depth];
     const int colour = (at[0] + at[1] + at[2]) & 1, n = atomicAdd(&solver->count[depth][colour], 1);
-    level->list[colour ? level->capacity - 1 - n : n] = block;
+    level->list[colour ? level->capacity - 1 - n : n] = entry;
 }
 
 /* Lists an active block of the grid, and numbers and lists the coarse blocks above it that are new. By one thread. */
-SK_DEVICE void list_with_parents(sk_cuda_solver *solver, const sk_grid *grid, int block)
+SK_DEVICE void list_with_parents(sk_cuda_solver *solver, const sk_grid *grid, int block, enum block_form form)
 {
     int at[3] = {grid->coordinates[block][0], grid->coordinates[block][1], grid->coordinates[block][2]};
     solver->level[0].place[block] = place_at(&solver->level[0], at);
-    list_block(solver, 0, block, at);
+    if (solver->level[0].form)
+        solver->level[0].form[block] = (uint8_t)form;
+    list_block(solver, 0, block | (int)form << FORM_SHIFT, at);
     for (int depth = 1; depth < solver->level_count; depth++) {
         sk_cuda_level *level = &solver->level[depth];
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -48,11 +50,11 @@ SK_DEVICE void list_with_parents(sk_cuda_solver *solver, const sk_grid *grid, in
     }
 }
 
-/* Neighbours of a block, and its parent. By the first threads of a thread block. */
-SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth, int block, const int coordinates[3])
+/* Neighbours of a block, and its parent: what thread t of those that share the block does. */
+SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth, int block, const int coordinates[3],
+                          int t)
 {
     sk_cuda_level *level = &solver->level[depth];
-    const int t = (int)threadIdx.x;
     int at[3] = {coordinates[0], coordinates[1], coordinates[2]};
     if (t > SIDES)
         return;
@@ -73,6 +75,13 @@ SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth
     }
 }
 
+/* What read_rows counts in a block, 10 bits each: one addition by each warp. */
+enum { COUNT_BITS = 10, COUNT_OF_UNKNOWNS = 1, COUNT_OF_SURFACE = 1 << COUNT_BITS, COUNT_OF_PARTLY = 1 << 2 * COUNT_BITS };
+SK_DEVICE int counted(int counts, int of)
+{
+    return counts / of & ((1 << COUNT_BITS) - 1);
+}
+
 /* The rows of level 0 from the grid's fields: sk_read_cell of linalg_kernels.h. A thread a cell. */
 static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda_solver *solver)
 {
@@ -80,13 +89,20 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
     const sk_grid *grid = &step->grid;
     const sk_cuda_level *level = &solver->level[0];
     const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];
+    __shared__ int sums[2]; /* of blocks in turn */
+    int turn = 1;
+    if (threadIdx.x < 2)
+        sums[threadIdx.x] = 0;
+    __syncthreads();
     SK_CUDA_EACH_BLOCK(block, step)
     {
+        turn ^= 1;
         const int c = (int)threadIdx.x, along[3] = {c % N, c / N % N, c / N / N};
         const size_t at = (size_t)block * CELLS + c;
         const float d = diagonal[at];
         const int is_unknown = d > SK_SMALLEST_DIAGONAL;
         float sum = 0.0f, lower_faces[3] = {0.0f, 0.0f, 0.0f};
+        int open = is_unknown ? IS_UNKNOWN : 0, partly = 0;
         for (int axis = 0; is_unknown && axis < SELKIE_DIM; axis++) {
             const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N;
             const float *face = grid->fields[SK_FIELD_FACE_X + axis];
@@ -99,6 +115,8 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
             const float upper = after >= CELLS && diagonal[after] > SK_SMALLEST_DIAGONAL ? face[after] : 0.0f;
             lower_faces[axis] = lower;
             sum += lower + upper;
+            open |= (lower > 0.0f) << (2 * axis) | (upper > 0.0f) << (2 * axis + 1);
+            partly |= (lower != 0.0f && lower != 1.0f) || (upper != 0.0f && upper != 1.0f);
         }
         float excess = is_unknown ? d - sum : 0.0f;
         excess = excess > SK_EXCESS_ROUND_OFF * d ? excess : 0.0f;
@@ -106,15 +124,28 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
             level->face[axis][at] = lower_faces[axis];
         level->excess[at] = excess;
         level->inverse[at] = is_unknown ? 1.0f / (sum + excess) : 0.0f;
-        const int unknowns = __syncthreads_count(is_unknown), surface = __syncthreads_count(excess > 0.0f);
+        if (level->open)
+            level->open[at] = (uint8_t)open;
+        const int of_warp = __popc(__ballot_sync(~0u, is_unknown)) * COUNT_OF_UNKNOWNS +
+                            __popc(__ballot_sync(~0u, excess > 0.0f)) * COUNT_OF_SURFACE +
+                            __popc(__ballot_sync(~0u, partly)) * COUNT_OF_PARTLY;
+        if (c % 32 == 0 && of_warp)
+            atomicAdd(&sums[turn], of_warp);
+        __syncthreads();
         if (c == 0) {
+            const int counts = sums[turn];
+            sums[turn] = 0; /* the next block but one adds to it, after a barrier */
+            const int unknowns = counted(counts, COUNT_OF_UNKNOWNS), surface = counted(counts, COUNT_OF_SURFACE);
             if (surface)
                 atomicAdd(&solver->surface_cells, surface);
             solver->active[block] = unknowns;
             solver->partial[0][block] = solver->partial[1][block] = solver->partial[2][block] = 0.0;
             if (unknowns) {
                 atomicAdd(&solver->unknowns[0], unknowns);
-                list_with_parents(solver, grid, block);
+                list_with_parents(solver, grid, block,
+                                  counted(counts, COUNT_OF_PARTLY) ? ANY_ROWS
+                                  : surface                        ? OPEN_ROWS_WITH_EXCESS
+                                                                   : OPEN_ROWS);
             }
         }
     }
@@ -174,16 +205,86 @@ SK_DEVICE void load_faces(const float *face, int block, int axis, const int firs
     }
 }
 
-SK_DEVICE float coarse_face(const float faces[SK_CORNERS / 2])
+SK_DEVICE float sum_of_faces(const float faces[SK_CORNERS / 2])
 {
     float sum = 0.0f;
     for (int n = 0; n < SK_CORNERS / 2; n++)
         sum += faces[n];
-    return SK_COARSE_FACE_SHARE * sum;
+    return sum;
+}
+
+/* What the children of a coarse cell add up to: faces on its lower and upper sides, and the excess. */
+typedef struct child_sums {
+    float lower[SELKIE_DIM], upper[SELKIE_DIM], excess;
+} child_sums;
+
+SK_DEVICE float excess_of_child(float excess, float softness)
+{
+    return SK_RESTRICTION_SCALE * excess / (1.0f + softness * excess);
+}
+
+/* From numbers. All loads come before the first sum: each takes longer than the sums. `after` is the block with the
+ * faces above along each axis, `first` the first child. */
+SK_DEVICE child_sums add_any_children(const sk_cuda_level *fine, int own, const int after[SELKIE_DIM],
+                                      const int first[3], float softness)
+{
+    float2 excesses[SK_CORNERS / 2];
+    float lowers[SELKIE_DIM][SK_CORNERS / 2], uppers[SELKIE_DIM][SK_CORNERS / 2];
+    for (int n = 0; n < SK_CORNERS / 2; n++)
+        SK_CUDA_LOAD_TWO(excesses[n], fine->excess + (size_t)own * CELLS +
+                                          cell_index(first[0], first[1] + (n & 1), first[2] + (n >> 1)));
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        int next[3] = {first[0], first[1], first[2]};
+        next[axis] = (first[axis] + 2) % N;
+        load_faces(fine->face[axis], own, axis, first, lowers[axis]);
+        load_faces(fine->face[axis], after[axis], axis, next, uppers[axis]);
+    }
+    child_sums sums;
+    sums.excess = 0.0f;
+    for (int n = 0; n < SK_CORNERS / 2; n++) {
+        sums.excess += excess_of_child(excesses[n].x, softness);
+        sums.excess += excess_of_child(excesses[n].y, softness);
+    }
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        sums.lower[axis] = sum_of_faces(lowers[axis]);
+        sums.upper[axis] = sum_of_faces(uppers[axis]);
+    }
+    return sums;
+}
+
+/* The same from the bits of open sides. */
+SK_DEVICE child_sums add_open_children(const sk_cuda_level *fine, int own, int form, const int first[3], float softness)
+{
+    uint32_t bits[SK_CORNERS / 2];
+    float2 excesses[SK_CORNERS / 2];
+    for (int n = 0; n < SK_CORNERS / 2; n++) {
+        const size_t at = (size_t)own * CELLS + cell_index(first[0], first[1] + (n & 1), first[2] + (n >> 1));
+        bits[n] = *(const uint16_t *)(const void *)(fine->open + at);
+        excesses[n].x = excesses[n].y = 0.0f;
+        if (form == OPEN_ROWS_WITH_EXCESS)
+            excesses[n] = *(const float2 *)(const void *)(fine->excess + at);
+    }
+    child_sums sums;
+    int lower[SELKIE_DIM] = {0}, upper[SELKIE_DIM] = {0};
+    sums.excess = 0.0f;
+    for (int child = 0; child < SK_CORNERS; child++) {
+        const uint32_t open = bits[child >> 1] >> (8 * (child & 1));
+        sums.excess += excess_of_child(child & 1 ? excesses[child >> 1].y : excesses[child >> 1].x, softness);
+        for (int axis = 0; axis < SELKIE_DIM; axis++) {
+            const int is_upper = child >> axis & 1;
+            lower[axis] += is_upper ? 0 : (int)(open >> (2 * axis) & 1);
+            upper[axis] += is_upper ? (int)(open >> (2 * axis + 1) & 1) : 0;
+        }
+    }
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        sums.lower[axis] = (float)lower[axis];
+        sums.upper[axis] = (float)upper[axis];
+    }
+    return sums;
 }
 
 /* Coefficients of cell c of a coarse block. Returns whether it is an unknown. Blocks of level 0 without unknowns have
- * zeros. All loads come before the first sum: each takes longer than the sums. */
+ * zeros. */
 template <bool JOINED>
 SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const coarse_place *place,
                            float softness, int block, int c)
@@ -199,28 +300,18 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
     }
 
     /* The children are in one fine block, the faces after them in it or the next one. */
-    const int own = outside ? 0 : place->fine[child];
-    float2 excesses[SK_CORNERS / 2];
-    float lowers[SELKIE_DIM][SK_CORNERS / 2], uppers[SELKIE_DIM][SK_CORNERS / 2];
-    for (int n = 0; n < SK_CORNERS / 2; n++)
-        SK_CUDA_LOAD_TWO(excesses[n], fine->excess + (size_t)own * CELLS +
-                                          cell_index(first[0], first[1] + (n & 1), first[2] + (n >> 1)));
-    for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        int next[3] = {first[0], first[1], first[2]};
-        next[axis] = (first[axis] + 2) % N;
-        const int after = next[axis] ? child : child + (axis == 0 ? 1 : axis == 1 ? 3 : 9);
-        load_faces(fine->face[axis], own, axis, first, lowers[axis]);
-        load_faces(fine->face[axis], outside ? 0 : place->fine[after], axis, next, uppers[axis]);
-    }
+    const int own = outside ? 0 : place->fine[child], form = fine->open ? fine->form[own] : ANY_ROWS;
+    int after[SELKIE_DIM];
+    for (int axis = 0; axis < SELKIE_DIM; axis++)
+        after[axis] = outside                      ? 0
+                      : (first[axis] + 2) % N != 0 ? own
+                                                   : place->fine[child + (axis == 0 ? 1 : axis == 1 ? 3 : 9)];
+    const child_sums sums = form == ANY_ROWS ? add_any_children(fine, own, after, first, softness)
+                                             : add_open_children(fine, own, form, first, softness);
 
-    float excess = 0.0f;
-    for (int n = 0; n < SK_CORNERS / 2; n++) {
-        excess += SK_RESTRICTION_SCALE * excesses[n].x / (1.0f + softness * excesses[n].x);
-        excess += SK_RESTRICTION_SCALE * excesses[n].y / (1.0f + softness * excesses[n].y);
-    }
-    float sum = excess;
+    float sum = sums.excess;
     for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        float lower = coarse_face(lowers[axis]), upper = coarse_face(uppers[axis]);
+        float lower = SK_COARSE_FACE_SHARE * sums.lower[axis], upper = SK_COARSE_FACE_SHARE * sums.upper[axis];
         if (JOINED && fine->joined[axis] && !level->joined[axis]) {
             /* Cut at the sides, and stiffer: sk_coarsen_with_sides. */
             const float stiffer = 0.25f * (float)(fine->joined[axis] * N);
@@ -231,7 +322,7 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
         level->face[axis][at] = lower;
         sum += lower + upper;
     }
-    level->excess[at] = excess;
+    level->excess[at] = sums.excess;
     level->inverse[at] = sum > 0.0f ? 1.0f / sum : 0.0f;
     level->x[at] = level->b[at] = 0.0f;
     return sum > 0.0f;
@@ -255,7 +346,7 @@ SK_DEVICE void coarsen_level(const sk_step *step, sk_cuda_solver *solver, const 
         const int block = block_of_level(solver, depth, n);
         find_place<JOINED>(fine, level, map, block, &place);
         const int is = coarsen_cell<JOINED>(fine, level, &place, softness_of(solver), block, (int)threadIdx.x);
-        link_block(step, solver, depth, block, place.at);
+        link_block(step, solver, depth, block, place.at, (int)threadIdx.x);
         const int unknowns = __syncthreads_count(is);
         if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
@@ -270,22 +361,54 @@ static __global__ void __launch_bounds__(CELLS, 2)
     coarsen_level<JOINED>(step, solver, data, depth, 0, (int)gridDim.x);
 }
 
+/* Where a warp has a block, a lane has several groups of four cells. Thread blocks have CELLS threads. */
+enum { WARPS = CELLS / 32, FOURS = CELLS / 128 };
+/* The block of a warp of level 0, where those of a thread block have the entries from `first` on; 0 = none. */
+SK_DEVICE int block_of_warp(const sk_cuda_solver *solver, int first)
+{
+    const int n = first + (int)threadIdx.x / 32;
+    return n < blocks_of(solver, 0) ? block_of_level(solver, 0, n) : 0;
+}
+SK_DEVICE float4 load_four(const float *from)
+{
+    return *(const float4 *)(const void *)from;
+}
+SK_DEVICE void store_four(float *to, float4 values)
+{
+    *(float4 *)(void *)to = values;
+}
+SK_DEVICE float part_of_four(float4 values, int c)
+{
+    return c == 0 ? values.x : c == 1 ? values.y : c == 2 ? values.z : values.w;
+}
+
 /* Links the blocks of level 0, and finds the largest right side and from it the scale. By the first `width` thread
- * blocks, a thread a cell. */
+ * blocks, a warp a block. */
 SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width)
 {
     const sk_cuda_level *level = &solver->level[0];
-    const int blocks = blocks_of(solver, 0);
-    for (int n = (int)blockIdx.x; n < blocks; n += width) {
-        const int block = block_of_level(solver, 0, n);
-        const size_t at = (size_t)block * CELLS + threadIdx.x;
+    const int blocks = blocks_of(solver, 0), lane = (int)threadIdx.x % 32;
+    for (int first = (int)blockIdx.x * WARPS; first < blocks; first += width * WARPS) {
+        const int block = block_of_warp(solver, first);
+        const size_t base = (size_t)block * CELLS + 4 * lane;
+        float4 right[FOURS], inverse[FOURS];
+        for (int part = 0; part < FOURS; part++) {
+            right[part] = load_four(step->grid.fields[SK_FIELD_RIGHT_SIDE] + base + 128 * part);
+            inverse[part] = load_four(level->inverse + base + 128 * part);
+        }
         int coordinates[3];
         coordinates_of(level, level->place[block], coordinates);
-        link_block(step, solver, 0, block, coordinates);
-        const double value = level->inverse[at] > 0.0f ? (double)step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0;
-        double sums[2] = {value, fabs(value)};
-        sum_two(sums, 1);
-        if (threadIdx.x == 0) {
+        if (block)
+            link_block(step, solver, 0, block, coordinates, lane);
+        double sums[2] = {0.0, 0.0};
+        for (int part = 0; part < FOURS; part++)
+            for (int c = 0; c < 4; c++) {
+                const double value = part_of_four(inverse[part], c) > 0.0f ? (double)part_of_four(right[part], c) : 0.0;
+                sums[0] += value;
+                sums[1] = sk_cuda_largest_of(fabs(value), sums[1]);
+            }
+        sum_two_of_warp(sums, 1);
+        if (block && lane == 0) {
             solver->partial[0][block] = sums[1];
             solver->partial[1][block] = sums[0];
         }
@@ -335,7 +458,7 @@ SK_DEVICE void coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const s
             const int block = block_of_level(solver, depth, n);
             find_place<JOINED>(fine, level, map, block, &place);
             unknowns += coarsen_cell<JOINED>(fine, level, &place, softness_of(solver), block, (int)threadIdx.x);
-            link_block(step, solver, depth, block, place.at);
+            link_block(step, solver, depth, block, place.at, (int)threadIdx.x);
         }
         unknowns = sk_cuda_sum(unknowns); /* a barrier too */
         if (threadIdx.x == 0)
@@ -361,28 +484,45 @@ SK_DEVICE void choose_levels(sk_cuda_solver *solver)
     }
 }
 
-/* The residual and zero vectors, and whether there is anything to do. By all thread blocks but the first, a thread a
- * cell. */
+/* The residual and zero vectors, and whether there is anything to do. By all thread blocks but the first, a warp a
+ * block. */
 SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0), width = (int)gridDim.x - 1, largest = solver->norm == SELKIE_NORM_MAX;
-    for (int n = (int)blockIdx.x - 1; n < blocks; n += width) {
-        const int block = block_of_level(solver, 0, n);
-        const size_t at = (size_t)block * CELLS + threadIdx.x;
-        const float r = right_side(step, solver, at);
-        level->b[at] = r;
-        level->x[at] = solver->high[at] = solver->low[at] = 0.0f;
-        float pushes = solver->bounded && r < 0.0f ? 0.0f : r; /* a bound holds what is pulled down */
-        if (solver->lowered) {
-            const float bound =
-                level->inverse[at] > 0.0f ? solver->scale * step->grid.fields[SK_FIELD_LOWER][at] : 0.0f;
-            level->lower[at] = bound;
-            pushes = sk_natural_residual(sk_bound_gap(0.0f, 0.0f, bound), r, level->inverse[at]);
+    const int lane = (int)threadIdx.x % 32;
+    const float4 zero = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int first = ((int)blockIdx.x - 1) * WARPS; first < blocks; first += width * WARPS) {
+        const int block = block_of_warp(solver, first);
+        const size_t base = (size_t)block * CELLS + 4 * lane;
+        float4 right[FOURS], inverse[FOURS];
+        for (int part = 0; part < FOURS; part++) {
+            right[part] = load_four(step->grid.fields[SK_FIELD_RIGHT_SIDE] + base + 128 * part);
+            inverse[part] = load_four(level->inverse + base + 128 * part);
         }
-        double sums[2] = {(double)pushes * (double)pushes, largest ? fabs((double)pushes) : 0.0};
-        sum_two(sums, largest);
-        if (threadIdx.x == 0) {
+        double sums[2] = {0.0, 0.0};
+        for (int part = 0; block && part < FOURS; part++) {
+            float r[4];
+            for (int c = 0; c < 4; c++) {
+                const float own = part_of_four(inverse[part], c);
+                const size_t at = base + 128 * part + c;
+                r[c] = scaled_right_side(solver, own, part_of_four(right[part], c));
+                float pushes = solver->bounded && r[c] < 0.0f ? 0.0f : r[c]; /* a bound holds what is pulled down */
+                if (solver->lowered) {
+                    const float bound = own > 0.0f ? solver->scale * step->grid.fields[SK_FIELD_LOWER][at] : 0.0f;
+                    level->lower[at] = bound;
+                    pushes = sk_natural_residual(sk_bound_gap(0.0f, 0.0f, bound), r[c], own);
+                }
+                sums[0] += (double)pushes * (double)pushes;
+                sums[1] = largest ? sk_cuda_largest_of(fabs((double)pushes), sums[1]) : 0.0;
+            }
+            store_four(level->b + base + 128 * part, {r[0], r[1], r[2], r[3]});
+            store_four(level->x + base + 128 * part, zero);
+            store_four(solver->high + base + 128 * part, zero);
+            store_four(solver->low + base + 128 * part, zero);
+        }
+        sum_two_of_warp(sums, largest);
+        if (block && lane == 0) {
             solver->partial[0][block] = sums[0];
             solver->partial[1][block] = sums[1];
         }
@@ -591,11 +731,12 @@ template <bool JOINED> static void launch_setup(sk_cuda *cuda)
     sk_step *step = &cuda->device->step;
     sk_cuda_solver *solver = cuda->solver;
     const int wide = full_width(cuda), tail = tail_of(cuda, 2), coarse = tail > 1 ? 2 * launch_width(cuda, 1) : 0;
+    const int of_warps = cuda->expected_blocks / WARPS + 1, narrow = of_warps < wide ? of_warps : wide;
     SK_LAUNCH(cuda, read_rows, wide, CELLS, step, solver);
-    SK_LAUNCH(cuda, scale_and_coarsen<JOINED>, wide + coarse, CELLS, step, solver, cuda->data, wide);
+    SK_LAUNCH(cuda, scale_and_coarsen<JOINED>, narrow + coarse, CELLS, step, solver, cuda->data, narrow);
     for (int depth = 2; depth < tail; depth++)
         SK_LAUNCH(cuda, coarsen<JOINED>, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
-    SK_LAUNCH(cuda, finish_setup<JOINED>, wide + 1, CELLS, step, solver, cuda->data, tail);
+    SK_LAUNCH(cuda, finish_setup<JOINED>, narrow + 1, CELLS, step, solver, cuda->data, tail);
 }
 
 /* Launches of the setup of a solve. JOINED: sides of the domain are. */

@@ -221,52 +221,74 @@ SK_DEVICE void scan_blocks(sk_step *step, sk_cuda_data *data)
     }
 }
 
-/* Prefix sums within a block, its total, and the neighbours that its particles reach. A thread a cell. The last thread
- * block adds up the totals. */
-static __global__ void __launch_bounds__(CELLS, 4) scan_cells(sk_step *step, sk_cuda_data *data)
+/* Prefix sums within a block, its total, and the neighbours that its particles reach. A warp a block, a lane a run of
+ * its cells. The last thread block adds up the totals. */
+static __global__ void __launch_bounds__(CELLS, 2) scan_cells(sk_step *step, sk_cuda_data *data)
 {
+    enum { WARPS = CELLS / 32, SHARE = CELLS / 32 };
     SK_CUDA_WAIT();
-    __shared__ unsigned reach;
     sk_grid *grid = &step->grid;
-    for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
-        const int c = (int)threadIdx.x;
-        const size_t at = (size_t)(b - 1) * CELLS + c;
-        const int count = (int)data->cell_counts[at];
-        int total;
-        if (c == 0)
-            reach = 0;
-        if (count)
-            data->cell_counts[at] = 0;
-        const int before = sk_cuda_scan(count, &total);
+    const int lane = (int)threadIdx.x % 32, blocks = grid->particle_blocks;
+    const int4 zero = {0, 0, 0, 0};
+    for (int first = 1 + (int)blockIdx.x * WARPS; first <= blocks; first += (int)gridDim.x * WARPS) {
+        const int b = first + (int)threadIdx.x / 32, is = b <= blocks;
+        const size_t at = (size_t)((is ? b : first) - 1) * CELLS + (size_t)(SHARE * lane);
+        int4 *counts = (int4 *)(void *)(data->cell_counts + at), *starts = (int4 *)(void *)(grid->cell_start + at);
+        int own[SHARE], sum = 0;
         unsigned bits = 0;
-        if (count)
-            bits = reached_by(c);
-        if (bits)
-            atomicOr(&reach, bits);
-        grid->cell_start[at] = (uint32_t)before;
-        __syncthreads();
-        if (c == 0) {
-            data->block_first[b] = (uint32_t)total;
-            data->reach[b] = reach;
+        for (int n = 0; n < SHARE / 4; n++) {
+            const int4 four = is ? counts[n] : zero;
+            own[4 * n] = four.x, own[4 * n + 1] = four.y, own[4 * n + 2] = four.z, own[4 * n + 3] = four.w;
         }
-        __syncthreads();
+        for (int n = 0; n < SHARE; n++) {
+            sum += own[n];
+            bits |= own[n] ? reached_by(SHARE * lane + n) : 0;
+        }
+
+        /* Over the warp: the sum before each lane, the total and all bits. */
+        int before = sum, total = sum;
+        for (int n = 1; n < 32; n *= 2) {
+            const int lower = __shfl_up_sync(~0u, before, n);
+            before += lane >= n ? lower : 0;
+            total += __shfl_xor_sync(~0u, total, n);
+            bits |= __shfl_xor_sync(~0u, bits, n);
+        }
+        before -= sum;
+        for (int n = 0; is && n < SHARE / 4; n++) {
+            int4 start;
+            start.x = before, start.y = start.x + own[4 * n], start.z = start.y + own[4 * n + 1],
+            start.w = start.z + own[4 * n + 2];
+            before = start.w + own[4 * n + 3];
+            starts[n] = start;
+            if (own[4 * n] | own[4 * n + 1] | own[4 * n + 2] | own[4 * n + 3])
+                counts[n] = zero;
+        }
+        if (is && lane == 0) {
+            data->block_first[b] = (uint32_t)total;
+            data->reach[b] = bits;
+        }
     }
     if (sk_cuda_is_last(&data->ticket[0]))
         scan_blocks(step, data);
 }
 
-/* Final cell starts, and for each reached place the first pair (block, neighbour). */
+/* Final cell starts, a thread four cells, and for each reached place the first pair (block, neighbour). */
 static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_cuda_data *data)
 {
+    enum { SHARE = 4, THREADS = CELLS / SHARE };
     SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
-    for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
-        const int c = (int)threadIdx.x;
-        grid->cell_start[(size_t)(b - 1) * CELLS + c] += data->block_first[b];
-        if (c < SK_NEIGHBOURS && data->reach[b] >> c & 1) {
-            const int place = place_beside(grid, grid->coordinates[b], c);
+    SK_CUDA_EACH(i, (size_t)grid->particle_blocks * THREADS)
+    {
+        const int b = 1 + (int)(i / THREADS), n = (int)(i % THREADS);
+        int4 *starts = (int4 *)(void *)grid->cell_start + i, start = *starts;
+        const int first = (int)data->block_first[b];
+        start.x += first, start.y += first, start.z += first, start.w += first;
+        *starts = start;
+        if (n < SK_NEIGHBOURS && data->reach[b] >> n & 1) {
+            const int place = place_beside(grid, grid->coordinates[b], n);
             if (place >= 0 && !data->slot_of_place[place])
-                atomicMin(&data->first_reach[place], (uint32_t)(b * SK_NEIGHBOURS + c));
+                atomicMin(&data->first_reach[place], (uint32_t)(b * SK_NEIGHBOURS + n));
         }
     }
 }

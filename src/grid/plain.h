@@ -58,12 +58,18 @@ SK_KERNEL sk_plain_cell sk_plain_beside(const sk_grid *grid, sk_plain_cell cell,
     return other;
 }
 
-/* The next cell along axis d, on the lower (side -1) or the upper side (1). */
+/* The next cell along axis d, on the lower (side -1) or the upper side (1). Only a cell at the border of its block asks
+ * for the next block. */
 SK_KERNEL sk_plain_cell sk_plain_next(const sk_grid *grid, sk_plain_cell cell, int d, int side)
 {
-    int offset[3] = {0, 0, 0};
-    offset[d] = side;
-    return sk_plain_beside(grid, cell, offset);
+    const int stride = 1 << (d * SK_BLOCK_LOG), upper = side > 0;
+    const int leaves = sk_plain_along(cell.local, d) == (upper ? SK_BLOCK_N - 1 : 0);
+    sk_plain_cell other = {cell.slot, cell.local + side * stride};
+    if (leaves) {
+        other.slot = grid->faces[cell.slot][2 * d + upper];
+        other.local = cell.local - side * (SK_BLOCK_N - 1) * stride;
+    }
+    return other;
 }
 
 /* The cell with given coordinates in the grid; slot 0 if it has no block. */

@@ -65,14 +65,18 @@ SK_KERNEL void sk_plain_measure_cell(const sk_step *step, const sk_flat_walls *w
 SK_KERNEL int is_hole(const sk_step *step, sk_plain_cell cell)
 {
     const sk_grid *grid = &step->grid;
+    const float fill = grid->fields[SK_FIELD_FILL][sk_plain_index(cell)];
     int occupied[2 * SELKIE_DIM];
     float open[2 * SELKIE_DIM];
+    if (!(fill > 0.0f))
+        return 0;
+    SK_KERNEL_UNROLL
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         const sk_plain_cell other = sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1);
         occupied[side] = grid->kinds[sk_plain_index(other)] & SK_CELL_OCCUPIED;
         open[side] = step->solids.fraction[side / 2][sk_plain_solid_index(&step->solids, side % 2 ? other : cell)];
     }
-    return sk_cell_is_hole(grid->fields[SK_FIELD_FILL][sk_plain_index(cell)], occupied, open);
+    return sk_cell_is_hole(fill, occupied, open);
 }
 
 /* The kind of a cell with its liquid flag. The caller stores it elsewhere, because neighbours are still read. */

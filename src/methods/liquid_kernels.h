@@ -35,6 +35,7 @@ SK_KERNEL float sk_liquid_slope(const sk_liquid_cell *cell, const sk_liquid_cell
 SK_KERNEL float sk_liquid_row(const sk_liquid_view *view, float face[SELKIE_DIM])
 {
     float diagonal = 0.0f;
+    SK_KERNEL_UNROLL
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int lower = 2 * d, upper = 2 * d + 1;
         const float below = view->open[lower] * view->lightness[lower],
@@ -59,6 +60,7 @@ SK_KERNEL float sk_liquid_flux(float velocity, float open, float solid_velocity)
 SK_KERNEL float sk_liquid_inflow(const float flux[2 * SELKIE_DIM])
 {
     float sum = 0.0f;
+    SK_KERNEL_UNROLL
     for (int d = 0; d < SELKIE_DIM; d++)
         sum = sum + flux[2 * d] - flux[2 * d + 1];
     return sum;

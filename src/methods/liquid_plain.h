@@ -45,6 +45,7 @@ SK_KERNEL void gather_liquid_view(const sk_step *step, sk_plain_cell cell, int w
     const sk_grid *grid = &step->grid;
     view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
     view->own = liquid_cell_at(grid, cell);
+    SK_KERNEL_UNROLL
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         view->beside[side] = liquid_cell_at(grid, sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1));
         view->open[side] = open_fraction_at(step, cell_of_side(grid, cell, side), side / 2);

@@ -29,6 +29,8 @@
 SK_KERNEL int can_vent(const sk_step *step, int block)
 {
     const sk_solids *solids = &step->solids;
+    if (solids->obstacle_count == solids->moving_count)
+        return 0;
     const size_t slot = (size_t)solids->block_slot[block];
     return slot && slot < solids->static_count && !solids->plain[slot];
 }

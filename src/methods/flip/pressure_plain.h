@@ -12,6 +12,7 @@
 SK_KERNEL float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
 {
     float flux[2 * SELKIE_DIM];
+    SK_KERNEL_UNROLL
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         const int d = side / 2;
         const sk_plain_cell face = cell_of_side(&step->grid, cell, side);
@@ -40,6 +41,7 @@ SK_KERNEL int sk_plain_pressure_row(const sk_step *step, sk_plain_cell cell, flo
     grid->fields[SK_FIELD_RIGHT_SIDE][here] = diagonal > 0.0f ? right : 0.0f;
 
     int liquid_beside[2 * SELKIE_DIM];
+    SK_KERNEL_UNROLL
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         liquid_beside[side] = view.beside[side].liquid;
     *error =
@@ -62,8 +64,10 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
     sk_projected_face face;
 
     /* Velocity of the face after the solve. */
-    int beside_liquid;
-    const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
+    int beside_liquid = 0;
+    float descent = 0.0f;
+    if (grid->runs[SK_RUNS_NEAR][cell.slot] >> (cell.local / 8) & 1)
+        descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
     const sk_closed_face closed = {face_on_wall(step, cell, d),
                                    step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)],
                                    solid_velocity_at(step, cell, d)};
@@ -108,8 +112,10 @@ SK_KERNEL int sk_plain_project_faces(const sk_step *step, sk_plain_cell cell)
     const int has_end = flip_has_end(step);
     sk_projected_face faces[SELKIE_DIM];
     int known = 0;
+    SK_KERNEL_UNROLL
     for (int d = 0; d < SELKIE_DIM; d++)
         faces[d] = sk_plain_projected(step, cell, d);
+    SK_KERNEL_UNROLL
     for (int d = 0; d < SELKIE_DIM; d++) {
         grid->fields[SK_FIELD_VELOCITY_X + d][here] = faces[d].velocity;
         grid->fields[SK_FIELD_CHANGE_X + d][here] = faces[d].change;

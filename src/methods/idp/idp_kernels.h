@@ -87,6 +87,12 @@ SK_KERNEL float sk_idp_pushed_face(float below, float above)
 /* Strength of the sharpening: see sharpened_descent in idp_dim.c. */
 #define SK_IDP_SHARPNESS (SELKIE_DIM == 2 ? 2.0f / 3.0f : 1.5f)
 
+/* The same from the sum of the differences between the descents beside a face and its own. */
+SK_KERNEL float sk_idp_sharpened_by(float descent, float across)
+{
+    return descent - 0.25f * SK_IDP_SHARPNESS * across;
+}
+
 /* A displacement sharpened against the interpolation to particles: minus a multiple of the second differences across.
  * `own` is the difference of the potential at the face, `beside` the differences at the open faces across. */
 SK_KERNEL float sk_idp_sharpened(float descent, float own, const float *beside, int count)
@@ -94,7 +100,7 @@ SK_KERNEL float sk_idp_sharpened(float descent, float own, const float *beside, 
     float across = 0.0f;
     for (int n = 0; n < count; n++)
         across += beside[n] - own;
-    return descent - 0.25f * SK_IDP_SHARPNESS * across;
+    return sk_idp_sharpened_by(descent, across);
 }
 
 /* The displacement of a face, cells; NaN = unknown. It is 0 at a closed face of the liquid, unless the solid behind

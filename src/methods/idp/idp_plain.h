@@ -49,6 +49,7 @@ SK_KERNEL float right_side_of(const sk_step *step, sk_plain_cell cell, const sk_
                                   sk_idp_slack(solids)};
     uint32_t first, last;
     float lacking = 1.0f;
+    SK_KERNEL_UNROLL
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         const float share = sk_idp_lacking_share(view->beside[side].liquid, view->beside[side].depth, jumps);
         lacking = view->open[side] > 0.0f && share < lacking ? share : lacking;
