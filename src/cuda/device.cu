@@ -335,9 +335,10 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     SK_TRY(sk_cuda_take(cuda, &cuda->device, sizeof *cuda->device, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->data, sizeof *cuda->data, 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->solver, sizeof *cuda->solver, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slot_of_place, (size_t)places * sizeof(int32_t), 1, error));
-    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.marked, (size_t)places, 1, error));
-    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.first_reach, (size_t)places * sizeof(uint32_t), 1, error));
+    const size_t room = ((size_t)places + 7) / 8 * 8; /* number_places has eight at a time */
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.slot_of_place, room * sizeof(int32_t), 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.marked, room, 1, error));
+    SK_TRY(sk_cuda_take(cuda, &cuda->shadow.first_reach, room * sizeof(uint32_t), 1, error));
     SK_TRY(sk_cuda_take(cuda, &cuda->shadow.partial, 8 * 4096 * sizeof(double), 1, error));
     SK_TRY(sk_cuda_take_solids(step, error));
     SK_TRY(take_blocks(cuda, step, blocks, error));

@@ -281,33 +281,41 @@ static __global__ void __launch_bounds__(LAYER_THREADS)
 }
 
 /* Adds up values of a cell from the tiles around its block that hold it: along an axis its own block, and before or
- * after it the neighbour if the cell is at that side. */
+ * after it the neighbour if the cell is at that side. All loads of a value come before its sum, in the order of the
+ * blocks; a tile that does not hold the cell adds 0. */
 template <int COUNT>
 SK_DEVICE void add_tiles(const sk_grid *grid, const float *tiles, int block, int cell, float values[COUNT])
 {
+    enum { MOST = 8 };
     const int at[3] = {cell % N, cell / N % N, cell / N / N};
-    int first[3], last[3];
+    int other[MOST], node[MOST];
 #pragma unroll
-    for (int d = 0; d < 3; d++) {
-        first[d] = at[d] == 0 ? 0 : 1;
-        last[d] = at[d] == N - 1 ? 2 : 1;
+    for (int n = 0; n < MOST; n++) {
+        int is = 1, neighbour = 0;
+        node[n] = 0;
+#pragma unroll
+        for (int d = 2; d >= 0; d--) {
+            const int lower = at[d] == 0, upper = at[d] == N - 1, second = n >> d & 1;
+            const int side = second ? (upper ? 2 : 1) : (lower ? 0 : 1);
+            is &= !second || lower || upper;
+            neighbour = 3 * neighbour + side;
+            /* The node in the other block's tile, which begins one node before it. */
+            node[n] = SIDE * node[n] + at[d] + 1 - (side - 1) * N;
+        }
+        other[n] = is ? grid->neighbours[block][neighbour] : 0;
+        other[n] = other[n] <= grid->particle_blocks ? other[n] : 0;
     }
 #pragma unroll
-    for (int v = 0; v < COUNT; v++)
-        values[v] = 0.0f;
-    for (int z = first[2]; z <= last[2]; z++)
-        for (int y = first[1]; y <= last[1]; y++)
-            for (int x = first[0]; x <= last[0]; x++) {
-                const int other = grid->neighbours[block][x + 3 * (y + 3 * z)];
-                /* The node in the other block's tile, which begins one node before it. */
-                const int i = at[0] + 1 - (x - 1) * N, j = at[1] + 1 - (y - 1) * N, k = at[2] + 1 - (z - 1) * N;
-                if (other < 1 || other > grid->particle_blocks)
-                    continue;
-                const float *tile = tiles + (size_t)(other - 1) * COUNT * TILE + i + SIDE * (j + SIDE * k);
+    for (int v = 0; v < COUNT; v++) {
+        float parts[MOST];
 #pragma unroll
-                for (int v = 0; v < COUNT; v++)
-                    values[v] += tile[v * TILE];
-            }
+        for (int n = 0; n < MOST; n++)
+            parts[n] = other[n] > 0 ? tiles[((size_t)(other[n] - 1) * COUNT + v) * TILE + node[n]] : 0.0f;
+        values[v] = 0.0f;
+#pragma unroll
+        for (int n = 0; n < MOST; n++)
+            values[v] += parts[n];
+    }
 }
 
 static __global__ void __launch_bounds__(CELLS, 3)

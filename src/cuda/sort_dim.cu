@@ -94,20 +94,24 @@ static __global__ void number_places(sk_step *step, sk_cuda_data *data, int clea
     __syncthreads();
     for (int first = 0; first < data->places; first += SHARE * (int)blockDim.x) {
         int has[SHARE], count = 0, total;
-        const int from = first + SHARE * (int)threadIdx.x;
+        const int from = first + SHARE * (int)threadIdx.x, is = from < data->places;
+        uint64_t *marked = (uint64_t *)(void *)(data->marked + from);
+        const uint64_t marks = is ? *marked : 0; /* a byte each, 0 or 1; the arrays end with a whole share */
         for (int n = 0; n < SHARE; n++) {
-            has[n] = from + n < data->places ? data->marked[from + n] : 0;
+            has[n] = marks >> 8 * n & 1;
             count += has[n];
         }
         int slot = before + sk_cuda_scan(count, &total);
-        for (int n = 0; n < SHARE; n++) {
-            const int place = from + n, has_room = has[n] && slot < data->capacity;
-            if (place < data->places && (has[n] || clears))
-                data->slot_of_place[place] = has_room ? slot : 0;
-            if (place < data->places && clears)
-                data->first_reach[place] = UINT32_MAX;
+        for (int n = 0; is && clears && n < SHARE; n += 4) {
+            const int4 none = {-1, -1, -1, -1}, zero = {0, 0, 0, 0};
+            *(int4 *)(void *)(data->first_reach + from + n) = none;
+            *(int4 *)(void *)(data->slot_of_place + from + n) = zero;
+        }
+        if (marks)
+            *marked = 0;
+        for (int n = 0; marks && n < SHARE; n++) {
             if (has[n])
-                data->marked[place] = 0;
+                data->slot_of_place[from + n] = slot < data->capacity ? slot : 0;
             slot += has[n];
         }
         __syncthreads();
