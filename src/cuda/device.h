@@ -56,18 +56,18 @@ typedef struct sk_cuda_level {
     int blocks[3]; /* places along each axis */
     int joined[3]; /* as many along a periodic axis, 0 along others */
     int places;
-    int capacity;            /* blocks with block 0, which is empty */
-    int32_t *map;            /* [places] number of the block, 0 = none; not of level 0 */
-    int32_t *place;          /* [capacity] place of the block */
-    int32_t *list;           /* [capacity] blocks of colour 0 from the front, of colour 1 from the end; with their form */
+    int capacity;   /* blocks with block 0, which is empty */
+    int32_t *map;   /* [places] number of the block, 0 = none; not of level 0 */
+    int32_t *place; /* [capacity] place of the block */
+    int32_t *list;  /* [capacity] blocks of colour 0 from the front, of colour 1 from the end; with their form */
     int32_t (*neighbour)[6]; /* [capacity] 0 = none */
     int32_t *parent;         /* [capacity] index of the coarse cell that contains the block's first cell */
     float *face[3];          /* [capacity][cells] coefficient of the lower face */
     float *excess, *inverse; /* [capacity][cells] */
     float *x, *b;            /* [capacity][cells] */
     float *lower;            /* [capacity][cells] bounds of a lowered solve; NULL where there are none */
-    uint8_t *open;           /* [capacity][cells] open sides of a cell, and whether it is an unknown; NULL = numbers alone */
-    uint8_t *form;           /* [capacity] form of a block's rows, as in the list; of level 0 */
+    uint8_t *open; /* [capacity][cells] open sides of a cell, and whether it is an unknown; NULL = numbers alone */
+    uint8_t *form; /* [capacity] form of a block's rows, as in the list; of level 0 */
 } sk_cuda_level;
 
 /* What launches of an iteration ask for at their start. A record of 16 bytes is one load: each load takes as long as

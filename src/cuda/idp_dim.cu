@@ -315,8 +315,7 @@ SK_DEVICE void load_potential_tile(const sk_step *step, int block, potential_til
     const sk_grid *grid = &step->grid;
     const int n_around = (int)threadIdx.x;
     load_slots_around(grid, block, tile->slots);
-    const int among =
-        __syncthreads_or(n_around < SK_NEIGHBOURS && step->solids.block_slot[tile->slots[n_around]] != 0);
+    const int among = __syncthreads_or(n_around < SK_NEIGHBOURS && step->solids.block_slot[tile->slots[n_around]] != 0);
     if (n_around == 0)
         tile->among_solids = among;
     for (int n = (int)threadIdx.x; n < KNOWN_TILE; n += (int)blockDim.x) {

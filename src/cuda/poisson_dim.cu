@@ -728,14 +728,12 @@ static void launch_cycle(sk_cuda *cuda, const cycled_levels *of, int depth, int 
         return;
     }
 
-
     /* Down. Blocks of the second colour already have the values of all their neighbours. */
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
-            launch_smoothing<WRAPS>(cuda, of, &levels, colour,
-                                    (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) |
-                                        (colour && n == visits ? RESTRICT : 0),
-                                    how);
+            launch_smoothing<WRAPS>(
+                cuda, of, &levels, colour,
+                (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0), how);
     if (has_open_kernels<WRAPS>(of, &levels))
         SK_LAUNCH(cuda, restrict_open_level, wide, PAIRS, solver, levels, how);
     else

@@ -2,9 +2,8 @@
  * instead of coefficients. Results have the same bits as those of the general kernels. Private to src/cuda; for files
  * compiled per dimension.
  *
- * A row takes one byte, so that a visit of a block moves half as many bytes, and few registers, so that more thread
- * blocks share a multiprocessor. What does not change during a solve is loaded a block ahead. Blocks of other rows take
- * the general way.
+ * A row takes one byte, so that a visit of a block moves a third of the bytes. What does not change during a solve is
+ * loaded a block ahead. Blocks of other rows take the general way, after the others.
  */
 #ifndef SK_CUDA_POISSON_OPEN_H
 #define SK_CUDA_POISSON_OPEN_H
@@ -15,7 +14,7 @@ enum { OPEN_LAUNCHES = 4 }; /* thread blocks that share a multiprocessor: 64 reg
 
 /* What a thread has of every block: its pair is cells 2 t and 2 t + 1, and it loads some cells of the halo. */
 typedef struct open_place {
-    int t, tile;                                    /* number of the thread, place of its first cell in the tile */
+    int t, tile;                                     /* number of the thread, place of its first cell in the tile */
     int side[EDGES], there[EDGES], halo_tile[EDGES]; /* of the cells of the halo; side -1 = none */
 } open_place;
 
@@ -197,8 +196,8 @@ SK_DEVICE void restrict_open(const sk_cuda_level *coarse, const open_rows *rows,
     for (int c = 0; c < 2; c++) {
         const int second = c ^ begin;
         const uint32_t bits = second ? rows->bits >> 8 : rows->bits;
-        const float residual = (second ? b.y : b.x) - apply_open(x, bits, second ? rows->excess.y : rows->excess.x,
-                                                                 place->tile + second);
+        const float residual =
+            (second ? b.y : b.x) - apply_open(x, bits, second ? rows->excess.y : rows->excess.x, place->tile + second);
         sum += bits & IS_UNKNOWN ? residual : 0.0f;
     }
     left[t] = sum;

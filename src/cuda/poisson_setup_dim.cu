@@ -76,7 +76,12 @@ SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth
 }
 
 /* What read_rows counts in a block, 10 bits each: one addition by each warp. */
-enum { COUNT_BITS = 10, COUNT_OF_UNKNOWNS = 1, COUNT_OF_SURFACE = 1 << COUNT_BITS, COUNT_OF_PARTLY = 1 << 2 * COUNT_BITS };
+enum {
+    COUNT_BITS = 10,
+    COUNT_OF_UNKNOWNS = 1,
+    COUNT_OF_SURFACE = 1 << COUNT_BITS,
+    COUNT_OF_PARTLY = 1 << 2 * COUNT_BITS
+};
 SK_DEVICE int counted(int counts, int of)
 {
     return counts / of & ((1 << COUNT_BITS) - 1);
@@ -305,7 +310,9 @@ SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level
     for (int axis = 0; axis < SELKIE_DIM; axis++)
         after[axis] = outside                      ? 0
                       : (first[axis] + 2) % N != 0 ? own
-                                                   : place->fine[child + (axis == 0 ? 1 : axis == 1 ? 3 : 9)];
+                                                   : place->fine[child + (axis == 0   ? 1
+                                                                          : axis == 1 ? 3
+                                                                                      : 9)];
     const child_sums sums = form == ANY_ROWS ? add_any_children(fine, own, after, first, softness)
                                              : add_open_children(fine, own, form, first, softness);
 
