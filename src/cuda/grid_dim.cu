@@ -450,7 +450,10 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, 4) move_shore(const sk
             int wanted = is_wanted(near, cell);
             for (int d = 0; d < SELKIE_DIM; d++)
                 wanted |= is_wanted(near, sk_plain_next(grid, cell, d, -1));
-            if (wanted && (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
+            int may = (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                may |= sk_is_sliver(open_fraction_at(step, cell, d));
+            if (wanted && may)
                 cells[atomicAdd(&cell_count, 1)] = (uint16_t)c;
         }
         __syncthreads();
@@ -458,7 +461,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, 4) move_shore(const sk
             const sk_plain_cell cell = {block, cells[n / SELKIE_DIM]};
             const int d = n % SELKIE_DIM;
             if ((is_wanted(near, cell) || is_wanted(near, sk_plain_next(grid, cell, d, -1))) &&
-                is_shore_face(grid, cell, d))
+                follows_shore(step, cell, d))
                 faces[atomicAdd(&face_count, 1)] = (uint16_t)(cell.local + SK_BLOCK_CELLS * d);
         }
         __syncthreads();

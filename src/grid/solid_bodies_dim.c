@@ -396,7 +396,12 @@ void SK_DIM(sk_solids_add_bodies)(sk_solids *solids, const sk_grid *grid, int bl
         EACH_ROW_OF(&work.cells, row)
         for (int c = row; c < row + SK_BLOCK_N; c += 8) {
             float *fraction = solids->fraction[d] + base + c;
-            const f8 open = f8_load(fraction) * f8_load(work.room[d] + c);
+            const f8 before = f8_load(fraction), room = f8_load(work.room[d] + c);
+            i8 holds = i8_from_bytes(solids->no_slip + base + c) != 0;
+            if (solids->has_grip)
+                holds |= f8_load(solids->grip + base + c) > 0.0f;
+            const i8 sliver = (room == 0.0f) & (before > 0.0f) & ~holds;
+            const f8 open = f8_select(sliver, f8_splat(-0.0f), before * room);
             f8_store(fraction, open);
             f8_store(solids->velocity[d] + base + c,
                      f8_select(open < 1.0f, f8_load(work.solid_flux[d] + c) / (1.0f - open), f8_splat(0.0f)));

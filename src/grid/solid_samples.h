@@ -21,7 +21,8 @@ enum {
 };
 
 /* Bodies close a face whose open part, over the part outside of obstacles, would be less than this. A sliver counts
- * little in the pressure solve, so that its liquid may become as fast as it has to, but its particles count in full. */
+ * little in the pressure solve, so that its liquid may become as fast as it has to, but its particles count in full.
+ * See slivers.h. */
 #define SK_BODY_SLIVER 0.05f
 
 typedef struct samples {

@@ -102,7 +102,7 @@ typedef struct sk_solids {
     size_t slot_count;
     size_t capacity;
     int block_cells;
-    float *fraction[3];     /* [slots][block_cells] open part of the lower face */
+    float *fraction[3];     /* [slots][block_cells] open part of the lower face; -0 = a sliver (grid/slivers.h) */
     float *blurred;         /* [slots][block_cells] solid share of the kernel */
     float *blurred_face[3]; /* [slots][block_cells] solid share of the kernel around the lower face (1 - V_f) */
     float *distance;        /* [slots][block_cells] cells, of the centre; negative inside */

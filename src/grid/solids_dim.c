@@ -329,6 +329,15 @@ static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const
     }
 }
 
+/* Is a face that bodies have closed, at its place in the barriers, a sliver? A plate that closes it keeps the liquid on
+ * its sides apart. */
+static int is_sliver(const sk_solids *solids, const block_work *work, int c, int d)
+{
+    const size_t cell = work->slot * SK_BLOCK_CELLS + (size_t)c;
+    const int at = sk_barrier_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
+    return !(work->barriers.found && work->barriers.wall[d][at] >= 0) && !(sk_solids_grip(solids, cell) > 0.0f);
+}
+
 /* Takes the shares of all bodies near the block from its open fractions. The velocity of the closed part is the mean of
  * obstacles and bodies. */
 static void add_bodies(sk_solids *solids, const sk_grid *grid, int block, const block_work *work)
@@ -350,7 +359,8 @@ static void add_bodies(sk_solids *solids, const sk_grid *grid, int block, const 
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             float *fraction = &solids->fraction[d][base + (size_t)c];
-            *fraction *= faces.room[d][c];
+            const int closes = *fraction > 0.0f && faces.room[d][c] == 0.0f;
+            *fraction = closes && is_sliver(solids, work, c, d) ? -0.0f : *fraction * faces.room[d][c];
             solids->velocity[d][base + (size_t)c] =
                 *fraction < 1.0f ? faces.solid_flux[d][c] / (1.0f - *fraction) : 0.0f;
         }

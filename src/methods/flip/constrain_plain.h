@@ -4,6 +4,7 @@
 #define SK_METHODS_FLIP_CONSTRAIN_PLAIN_H
 
 #include "grid/extrapolate_kernels.h"
+#include "grid/slivers.h"
 #include "methods/face_velocity_plain.h"
 #include "methods/vents_plain.h"
 
@@ -83,8 +84,8 @@ SK_KERNEL sk_constrained_face constrain_face(const sk_step *step, int first, sk_
     const int with_change = step->before_walls && first == step->end_velocity;
     const float own = step->grid.fields[first + d][at], wall = moving ? solids->velocity[d][solid] : 0.0f;
     sk_constrained_face face = {own, step->grid.fields[SK_FIELD_CHANGE_X + d][at]};
-    if (solids->fraction[d][solid] > 0.0f || own != own || face_on_wall(step, cell, d) ||
-        own * (float)way_of_vent(step, cell, d) > 0.0f)
+    if (solids->fraction[d][solid] > 0.0f || sk_is_sliver(solids->fraction[d][solid]) || own != own ||
+        face_on_wall(step, cell, d) || own * (float)way_of_vent(step, cell, d) > 0.0f)
         return face;
     sk_slip slip = {0.0f, 0.0f, 0.0f, 0.0f};
     face.velocity = wall;

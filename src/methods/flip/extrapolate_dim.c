@@ -13,6 +13,7 @@
 #include "grid/barriers.h"
 #include "grid/extrapolate.h"
 #include "grid/extrapolate_kernels.h"
+#include "grid/slivers_lanes.h"
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
@@ -79,13 +80,13 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
         normal[e] *= scale;
 }
 
-/* Which of eight faces across axis d from c on a solid constrains: open faces, unknown velocities and walls of the
- * domain stay unchanged, and so do vents where the velocity leads away from the wall. */
+/* Which of eight faces across axis d from c on a solid constrains: open faces, slivers, unknown velocities and walls of
+ * the domain stay unchanged, and so do vents where the velocity leads away from the wall. */
 static unsigned constrained_faces(const sk_step *step, int block, int vents, int c, int d, const float *velocity,
                                   const float *fraction)
 {
-    const f8 u = f8_load(velocity + c);
-    unsigned faces = i8_bits((f8_load(fraction + c) <= 0.0f) & (u == u));
+    const f8 u = f8_load(velocity + c), open = f8_load(fraction + c);
+    unsigned faces = i8_bits((open <= 0.0f) & ~sk_are_slivers(open) & (u == u));
     for (unsigned left = faces; left; left &= left - 1) {
         const int n = __builtin_ctz(left);
         const int leaves = vents && velocity[c + n] * (float)way_of_vent(step, (sk_plain_cell){block, c + n}, d) > 0.0f;
@@ -258,6 +259,21 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
     }
 }
 
+/* Can a solid constrain a face of the block? Those that rigid bodies close are slivers, as a rule. */
+static int has_closed_faces(const sk_step *step, int block)
+{
+    const sk_solids *solids = &step->solids;
+    i8 any = i8_splat(0);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *fraction = solids->fraction[d] + (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            const f8 open = f8_load(fraction + c);
+            any |= (open <= 0.0f) & ~sk_are_slivers(open);
+        }
+    }
+    return i8_any(any);
+}
+
 /* Constrains a velocity, the fields from `first` on, in some blocks. `changes` is scratch. */
 static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3],
                       float (*changes)[SELKIE_DIM][SK_BLOCK_CELLS])
@@ -324,10 +340,11 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
         SK_DIM(sk_extrapolate)(grid, &of_change);
     }
 
-    /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
+    /* Behind plain walls and in bodies the means are right already: the tangential velocity slips, and the normal one
+     * is 0. */
     int constrained = 0;
     for (int w = 0; w < solid_count; w++)
-        if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]])
+        if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]] && has_closed_faces(step, solid_blocks[w]))
             solid_blocks[constrained++] = solid_blocks[w];
     float(*changes)[SELKIE_DIM][SK_BLOCK_CELLS];
     SK_TRY(sk_step_scratch(step, ((size_t)constrained + 1) * sizeof *changes, "extrapolate", (void **)&changes, error));

@@ -51,7 +51,7 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     for (int b = 1; b < grid->block_count * sk_step_has_pressure(step); b++)
         SK_PLAIN_EACH_CELL(cell, b)
     for (int d = 0; d < SELKIE_DIM; d++)
-        if (is_shore_face(grid, cell, d))
+        if (follows_shore(step, cell, d))
             move_shore_face(step, cell, d);
 
     /* Blocks with unknown faces, with solids, and with other solids than plain walls. */

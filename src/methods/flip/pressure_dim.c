@@ -10,6 +10,7 @@
 
 #include "base/dimension.h"
 #include "grid/deal.h"
+#include "grid/slivers_lanes.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
@@ -144,10 +145,10 @@ static void leave_walls(const sk_step *step, int block, int d, wall_faces *walls
     }
 }
 
-/* Closed faces across axis d of a block. They are unknown, but with particles near (CHANGE_* still has their velocity)
- * those on a closed wall of the domain are at rest, or as in `walls`, and those of a no-slip surface move with it.
- * FLIP's change is then the difference from the particles' own velocity. Its extrapolation from the liquid would drive
- * particles beside a moving wall again and again. */
+/* Closed faces across axis d of a block, other than slivers (grid/slivers.h). They are unknown, but with particles near
+ * (CHANGE_* still has their velocity) those on a closed wall of the domain are at rest, or as in `walls`, and those of
+ * a no-slip surface move with it. FLIP's change is then the difference from the particles' own velocity. Its
+ * extrapolation from the liquid would drive particles beside a moving wall again and again. */
 static void close_faces(const sk_step *step, int block, int d, const wall_faces *walls)
 {
     const sk_solids *solids = &step->solids;
@@ -160,7 +161,8 @@ static void close_faces(const sk_step *step, int block, int d, const wall_faces 
     const float *moving = slot >= solids->static_count ? solids->velocity[d] + slot * SK_BLOCK_CELLS : NULL;
     const uint8_t *no_slip = solids->no_slip + slot * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        const i8 open = f8_load(fraction + c) > 0.0f;
+        const f8 part = f8_load(fraction + c);
+        const i8 open = (part > 0.0f) | sk_are_slivers(part);
         if (!i8_any(~open))
             continue;
         const f8 own = f8_load(before + c), solid = moving ? f8_load(moving + c) : f8_splat(0.0f);
@@ -292,12 +294,13 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
         const int up = node_step[d];
+        const float *fraction = step->solids.fraction[d] + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
         const float *lightness = step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
 
         float vented[SK_BLOCK_CELLS];
         const int vents = find_vents(step, block, d, vented);
 
-        /* Subtract the gradient beside liquid. */
+        /* Subtract the gradient beside liquid. Slivers take theirs with the shore (shore_dim.c). */
         SK_EACH_RUN(c, runs)
         {
             int n = node_of(c);
@@ -306,7 +309,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             if (lightness)
                 descent *= f8_load(lightness + c);
             f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + descent;
-            f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
+            const i8 sliver = sk_are_slivers(f8_load(fraction + c));
+            f8_store(velocity + c, f8_select((above + below > 0.0f) & ~sliver, projected, u));
         }
 
         wall_faces walls;

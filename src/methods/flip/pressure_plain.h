@@ -3,6 +3,7 @@
 #ifndef SK_METHODS_FLIP_PRESSURE_PLAIN_H
 #define SK_METHODS_FLIP_PRESSURE_PLAIN_H
 
+#include "grid/slivers.h"
 #include "methods/cell_kernels.h"
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
@@ -73,6 +74,10 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
                                    solid_velocity_at(step, cell, d)};
     face.velocity = sk_liquid_projected(grid->fields[SK_FIELD_VELOCITY_X + d][here], descent, beside_liquid,
                                         open_fraction_at(step, cell, d), &closed, before == before);
+
+    /* Slivers keep the velocity of the particles: grid/slivers.h. */
+    if (sk_is_sliver(open_fraction_at(step, cell, d)))
+        face.velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
 
     float vented;
     if (velocity_of_vent(step, cell, d, grid->fields[SK_FIELD_VELOCITY_X + d][here], &vented))

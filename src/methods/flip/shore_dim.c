@@ -6,6 +6,8 @@
  * the mean of their pressure gradients, narrow faces in part (shore_plain.h). A velocity from the liquid would lose the
  * gradient, and with it angular momentum. Gravity alone, as friction, brings it nearer to the liquid's velocity.
  *
+ * Slivers (grid/slivers.h) take the whole mean too, with or without liquid beside them.
+ *
  * Cells are bits: those of a block are a few words, so that liquid, shore cells and shore faces are found by shifts.
  * The pressure's push is then computed once for each face beside the shore, and the shore faces take means of it.
  */
@@ -15,6 +17,7 @@
 #include "base/simd.h"
 #include "grid/beside.h"
 #include "grid/cell_bits.h"
+#include "grid/slivers_lanes.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/shore_plain.h"
 #include "methods/liquid_system.h"
@@ -95,16 +98,31 @@ static void find_shore_cells(const sk_grid *grid, const shore *s, int block)
     }
 }
 
-/* Lower faces of a cell that is a shore cell, or lies above one, with no liquid on either side. */
-static void find_shore_faces(const sk_grid *grid, const shore *s, int block)
+/* The slivers across axis d among 64 cells of a block. */
+static uint64_t find_slivers(const sk_step *step, int block, int d, int word)
 {
+    const sk_solids *solids = &step->solids;
+    const float *fraction = solids->fraction[d] + (size_t)solids->block_slot[block] * SK_BLOCK_CELLS + 64 * word;
+    uint64_t slivers = 0;
+    for (int c = 0; c < 64; c += 8)
+        slivers |= (uint64_t)i8_bits(sk_are_slivers(f8_load(fraction + c))) << c;
+    return slivers;
+}
+
+/* Lower faces of a cell that is a shore cell, or lies above one, with no liquid on either side, and slivers. */
+static void find_shore_faces(const sk_step *step, const shore *s, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const int has_bodies =
+        step->solids.piece_count && step->solids.piece_first[block] < step->solids.piece_first[block + 1];
     s->runs[block] = 0;
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int w = 0; w < SK_CELL_WORDS; w++) {
             const uint64_t shores = s->cells[block].words[w] | sk_bits_beside(grid, s->cells, block, w, d, -1);
             const uint64_t liquid = s->liquid[block].words[w] | sk_bits_beside(grid, s->liquid, block, w, d, -1);
-            s->faces[d][block].words[w] = shores & ~liquid;
-            s->runs[block] |= sk_runs_of_word(shores & ~liquid, w);
+            const uint64_t faces = (shores & ~liquid) | (has_bodies ? find_slivers(step, block, d, w) : 0);
+            s->faces[d][block].words[w] = faces;
+            s->runs[block] |= sk_runs_of_word(faces, w);
         }
 }
 
@@ -217,7 +235,8 @@ SK_VECTOR void move_run(const sk_step *step, const shore *s, int block, int c, c
     const size_t at = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS + (size_t)c;
     const f8 open = f8_load(step->solids.fraction[d] + solid);
-    const i8 moves = i8_from_bits(sk_bits_of_run(&s->faces[d][block], c)) & (open > 0.0f);
+    const i8 sliver = sk_are_slivers(open);
+    const i8 moves = i8_from_bits(sk_bits_of_run(&s->faces[d][block], c)) & ((open > 0.0f) | sliver);
     if (!i8_any(moves))
         return;
 
@@ -233,7 +252,7 @@ SK_VECTOR void move_run(const sk_step *step, const shore *s, int block, int c, c
 
     /* The part of the weight with which the liquid holds them. */
     const float whole = 1.0f + (float)step->reflection; /* of the step: reflection_kernels.h */
-    const f8 most = shore_grips(step, s, block, c, d, gained);
+    const f8 most = f8_select(sliver, f8_splat(0.0f), shore_grips(step, s, block, c, d, gained));
     const float slow = shore_slow(step);
 
     float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + at, *change = grid->fields[SK_FIELD_CHANGE_X + d] + at,
@@ -278,7 +297,7 @@ selkie_code SK_DIM(sk_flip_move_shore)(sk_step *step, selkie_error *error)
             find_shore_cells(grid, &s, b);
 #pragma omp for schedule(static)
         for (int b = 1; b < blocks; b++)
-            find_shore_faces(grid, &s, b);
+            find_shore_faces(step, &s, b);
 #pragma omp for schedule(dynamic, 4)
         for (int b = 1; b < blocks; b++)
             find_push(step, &s, b, &view, potential);

@@ -2,6 +2,7 @@
 #ifndef SK_METHODS_FLIP_SHORE_PLAIN_H
 #define SK_METHODS_FLIP_SHORE_PLAIN_H
 
+#include "grid/slivers.h"
 #include "methods/flip/reflection.h"
 #include "methods/liquid_plain.h"
 
@@ -20,6 +21,12 @@ SK_KERNEL int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
             liquid_beside[n] |= liquid_cell_at(grid, sk_plain_next(grid, own, side / 2, side % 2 ? 1 : -1)).liquid;
     }
     return sk_liquid_is_shore(air, liquid, liquid_beside);
+}
+
+/* Does the lower face of a cell across axis d change like the liquid beside it? */
+SK_KERNEL int follows_shore(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return sk_is_sliver(open_fraction_at(step, cell, d)) || is_shore_face(&step->grid, cell, d);
 }
 
 /* The change of the lower face of a cell across axis d by pressure and surface tension, m/s; NaN where none acts. */
@@ -119,19 +126,21 @@ SK_KERNEL float sk_shore_hold(float velocity, float liquid, float most, float sl
     return way > most ? most : way < -most ? -most : way;
 }
 
-/* Moves a shore face by the change of the liquid, if it is open. No face reads what another one writes.
+/* Moves a shore face by the change of the liquid, if it is open or a sliver. No face reads what another one writes.
  *
  * Pressure carries the weight of the shore's particles but not their motion: without friction they would drift through
  * their cell without weight, into the liquid, from where the density correction lifts them, or away from it, and fall
  * from there. Both raise energy for ever. So the liquid holds them, by a part of the weight that it carries there,
- * along the surface as well. Nothing is held in free fall and without gravity. */
+ * along the surface as well. Nothing is held in free fall and without gravity, or at slivers. */
 SK_KERNEL void move_shore_face(const sk_step *step, sk_plain_cell cell, int d)
 {
-    if (!(open_fraction_at(step, cell, d) > 0.0f))
+    const float open = open_fraction_at(step, cell, d);
+    const int sliver = sk_is_sliver(open);
+    if (!(open > 0.0f) && !sliver)
         return;
     const shore_means liquid = shore_means_of(step, cell, d);
     const float whole = 1.0f + (float)step->reflection; /* of the step: reflection_kernels.h */
-    const float most = shore_grip(step, cell, d, liquid.change), slow = shore_slow(step);
+    const float most = sliver ? 0.0f : shore_grip(step, cell, d, liquid.change), slow = shore_slow(step);
 
     float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + sk_plain_index(cell);
     float *change = step->grid.fields[SK_FIELD_CHANGE_X + d] + sk_plain_index(cell);
