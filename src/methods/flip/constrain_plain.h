@@ -4,8 +4,8 @@
 #define SK_METHODS_FLIP_CONSTRAIN_PLAIN_H
 
 #include "grid/extrapolate_kernels.h"
-#include "grid/slivers.h"
 #include "methods/face_velocity_plain.h"
+#include "methods/flip/sliver_plain.h"
 #include "methods/vents_plain.h"
 
 /* The normal of a wall thinner than the grid resolves, at the lower face of a cell: sk_barriers_normal. */
@@ -84,7 +84,7 @@ SK_KERNEL sk_constrained_face constrain_face(const sk_step *step, int first, sk_
     const int with_change = step->before_walls && first == step->end_velocity;
     const float own = step->grid.fields[first + d][at], wall = moving ? solids->velocity[d][solid] : 0.0f;
     sk_constrained_face face = {own, step->grid.fields[SK_FIELD_CHANGE_X + d][at]};
-    if (solids->fraction[d][solid] > 0.0f || sk_is_sliver(solids->fraction[d][solid]) || own != own ||
+    if (solids->fraction[d][solid] > 0.0f || keeps_velocity(step, cell, d) || own != own ||
         face_on_wall(step, cell, d) || own * (float)way_of_vent(step, cell, d) > 0.0f)
         return face;
     sk_slip slip = {0.0f, 0.0f, 0.0f, 0.0f};

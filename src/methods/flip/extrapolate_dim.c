@@ -18,6 +18,7 @@
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
+#include "methods/flip/sliver_plain.h"
 #include "methods/vents.h"
 
 enum { LAYERS = 2 };
@@ -80,13 +81,18 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
         normal[e] *= scale;
 }
 
-/* Which of eight faces across axis d from c on a solid constrains: open faces, slivers, unknown velocities and walls of
- * the domain stay unchanged, and so do vents where the velocity leads away from the wall. */
+/* Which of eight faces across axis d from c on a solid constrains: open faces, slivers that keep theirs, unknown
+ * velocities and walls of the domain stay unchanged, and so do vents where the velocity leads away from the wall. */
 static unsigned constrained_faces(const sk_step *step, int block, int vents, int c, int d, const float *velocity,
                                   const float *fraction)
 {
     const f8 u = f8_load(velocity + c), open = f8_load(fraction + c);
-    unsigned faces = i8_bits((open <= 0.0f) & ~sk_are_slivers(open) & (u == u));
+    const i8 slivers = sk_are_slivers(open);
+    unsigned faces = i8_bits((open <= 0.0f) & ~slivers & (u == u));
+    for (unsigned some = all_slivers_keep(step) ? 0 : i8_bits(slivers & (u == u)); some; some &= some - 1) {
+        const int n = __builtin_ctz(some);
+        faces |= (unsigned)!keeps_velocity(step, (sk_plain_cell){block, c + n}, d) << n;
+    }
     for (unsigned left = faces; left; left &= left - 1) {
         const int n = __builtin_ctz(left);
         const int leaves = vents && velocity[c + n] * (float)way_of_vent(step, (sk_plain_cell){block, c + n}, d) > 0.0f;
@@ -203,10 +209,15 @@ static void load_view(const sk_step *step, int first, int block, int with_change
     }
 }
 
+/* The faces of a block that a solid constrains, a bit for each, and the changes of FLIP there. */
+typedef struct constrained_block {
+    float change[SELKIE_DIM][SK_BLOCK_CELLS];
+    uint8_t faces[SELKIE_DIM][SK_BLOCK_CELLS / 8];
+} constrained_block;
+
 /* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. The
- * velocity that the particles take carries its change along, into `changes` of the block. */
-static void constrain_block(const sk_step *step, int first, int block, float *const result[3],
-                            float changes[SELKIE_DIM][SK_BLOCK_CELLS])
+ * velocity that the particles take carries its change along. */
+static void constrain_block(const sk_step *step, int first, int block, float *const result[3], constrained_block *own)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
@@ -220,13 +231,13 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *velocity = grid->fields[first + d] + base, *fraction = solids->fraction[d] + solid;
         const float *before = with_change ? grid->fields[step->before_walls + d] + base : NULL;
+        const float *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         float *to = result[d] + base;
-        memcpy(to, velocity, SK_BLOCK_CELLS * sizeof *to);
-        memcpy(changes[d], grid->fields[SK_FIELD_CHANGE_X + d] + base, sizeof changes[d]);
         for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8) {
             unsigned left = constrained_faces(step, block, vents, begin, d, velocity, fraction);
             sk_slip slips[8];
             int together = 0;
+            own->faces[d][begin / 8] = (uint8_t)left;
             if (left) {
                 int any_slips = 0;
                 for (unsigned some = left; some; some &= some - 1)
@@ -252,8 +263,8 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
                 if (first != step->end_velocity)
                     continue;
                 slip.normal = with_change ? slip.normal : 0.0f;
-                changes[d][c] =
-                    sk_constrained_change(changes[d][c], velocity[c], to[c], with_change ? before[c] : 0.0f, &slip);
+                own->change[d][c] =
+                    sk_constrained_change(change[c], velocity[c], to[c], with_change ? before[c] : 0.0f, &slip);
             }
         }
     }
@@ -263,33 +274,46 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
 static int has_closed_faces(const sk_step *step, int block)
 {
     const sk_solids *solids = &step->solids;
+    const i8 keeps = i8_splat(-all_slivers_keep(step));
     i8 any = i8_splat(0);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *fraction = solids->fraction[d] + (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             const f8 open = f8_load(fraction + c);
-            any |= (open <= 0.0f) & ~sk_are_slivers(open);
+            any |= (open <= 0.0f) & ~(sk_are_slivers(open) & keeps);
         }
     }
     return i8_any(any);
 }
 
-/* Constrains a velocity, the fields from `first` on, in some blocks. `changes` is scratch. */
-static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3],
-                      float (*changes)[SELKIE_DIM][SK_BLOCK_CELLS])
+/* Takes the constrained values of a block. */
+static void take_constrained(const sk_step *step, int first, int block, float *const result[3],
+                             const constrained_block *own)
 {
-    const sk_grid *grid = &step->grid;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = step->grid.fields[first + d] + base,
+              *change = step->grid.fields[SK_FIELD_CHANGE_X + d] + base;
+        for (int begin = 0; begin < SK_BLOCK_CELLS; begin += 8)
+            for (unsigned left = own->faces[d][begin / 8]; left; left &= left - 1) {
+                const int c = begin + __builtin_ctz(left);
+                velocity[c] = result[d][base + (size_t)c];
+                if (first == step->end_velocity)
+                    change[c] = own->change[d][c];
+            }
+    }
+}
+
+/* Constrains a velocity, the fields from `first` on, in some blocks. `results` is scratch. */
+static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3],
+                      constrained_block *results)
+{
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < count; w++)
-        constrain_block(step, first, blocks[w], result, changes[w]);
+        constrain_block(step, first, blocks[w], result, &results[w]);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < count; w++)
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
-            memcpy(grid->fields[first + d] + base, result[d] + base, SK_BLOCK_CELLS * sizeof *result[d]);
-            if (first == step->end_velocity)
-                memcpy(grid->fields[SK_FIELD_CHANGE_X + d] + base, changes[w][d], sizeof changes[w][d]);
-        }
+        take_constrained(step, first, blocks[w], result, &results[w]);
 }
 
 selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
@@ -346,10 +370,10 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     for (int w = 0; w < solid_count; w++)
         if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]] && has_closed_faces(step, solid_blocks[w]))
             solid_blocks[constrained++] = solid_blocks[w];
-    float(*changes)[SELKIE_DIM][SK_BLOCK_CELLS];
-    SK_TRY(sk_step_scratch(step, ((size_t)constrained + 1) * sizeof *changes, "extrapolate", (void **)&changes, error));
-    constrain(step, SK_FIELD_VELOCITY_X, solid_blocks, constrained, result, changes);
+    constrained_block *results;
+    SK_TRY(sk_step_scratch(step, ((size_t)constrained + 1) * sizeof *results, "extrapolate", (void **)&results, error));
+    constrain(step, SK_FIELD_VELOCITY_X, solid_blocks, constrained, result, results);
     if (flip_reflects(step))
-        constrain(step, step->end_velocity, solid_blocks, constrained, result, changes);
+        constrain(step, step->end_velocity, solid_blocks, constrained, result, results);
     return SELKIE_OK;
 }

@@ -16,6 +16,7 @@
 #include "methods/flip/pressure.h"
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
+#include "methods/flip/sliver_plain.h"
 #include "methods/flip/transfer_options.h"
 #include "methods/liquid_plain.h"
 #include "methods/liquid_system.h"
@@ -290,6 +291,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     load_liquid_cells(step, block, &rows, view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
 
+    const int keeps = all_slivers_keep(step);
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
@@ -309,8 +311,10 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             if (lightness)
                 descent *= f8_load(lightness + c);
             f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + descent;
-            const i8 sliver = sk_are_slivers(f8_load(fraction + c));
-            f8_store(velocity + c, f8_select((above + below > 0.0f) & ~sliver, projected, u));
+            const i8 beside = above + below > 0.0f, sliver = sk_are_slivers(f8_load(fraction + c));
+            if (i8_any(sliver)) /* unknown, unless it keeps its velocity */
+                projected = f8_select(sliver, keeps ? u : f8_splat(__builtin_nanf("")), projected);
+            f8_store(velocity + c, f8_select(beside, projected, u));
         }
 
         wall_faces walls;

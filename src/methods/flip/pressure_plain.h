@@ -3,10 +3,10 @@
 #ifndef SK_METHODS_FLIP_PRESSURE_PLAIN_H
 #define SK_METHODS_FLIP_PRESSURE_PLAIN_H
 
-#include "grid/slivers.h"
 #include "methods/cell_kernels.h"
 #include "methods/flip/reflection.h"
 #include "methods/flip/reflection_kernels.h"
+#include "methods/flip/sliver_plain.h"
 #include "methods/flip/transfer_options.h"
 #include "methods/vents_plain.h"
 
@@ -76,7 +76,7 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
                                         open_fraction_at(step, cell, d), &closed, before == before);
 
     /* Slivers keep the velocity of the particles: grid/slivers.h. */
-    if (sk_is_sliver(open_fraction_at(step, cell, d)))
+    if (keeps_velocity(step, cell, d))
         face.velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
 
     float vented;

@@ -120,7 +120,8 @@ static void find_shore_faces(const sk_step *step, const shore *s, int block)
         for (int w = 0; w < SK_CELL_WORDS; w++) {
             const uint64_t shores = s->cells[block].words[w] | sk_bits_beside(grid, s->cells, block, w, d, -1);
             const uint64_t liquid = s->liquid[block].words[w] | sk_bits_beside(grid, s->liquid, block, w, d, -1);
-            const uint64_t faces = (shores & ~liquid) | (has_bodies ? find_slivers(step, block, d, w) : 0);
+            const uint64_t slivers = has_bodies ? find_slivers(step, block, d, w) : 0;
+            const uint64_t faces = (shores & ~liquid) | (all_slivers_keep(step) ? slivers : slivers & ~liquid);
             s->faces[d][block].words[w] = faces;
             s->runs[block] |= sk_runs_of_word(faces, w);
         }

@@ -2,8 +2,8 @@
 #ifndef SK_METHODS_FLIP_SHORE_PLAIN_H
 #define SK_METHODS_FLIP_SHORE_PLAIN_H
 
-#include "grid/slivers.h"
 #include "methods/flip/reflection.h"
+#include "methods/flip/sliver_plain.h"
 #include "methods/liquid_plain.h"
 
 /* Is the lower face of a cell across axis d in the air beside the surface? See shore_dim.c. */
@@ -26,7 +26,7 @@ SK_KERNEL int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
 /* Does the lower face of a cell across axis d change like the liquid beside it? */
 SK_KERNEL int follows_shore(const sk_step *step, sk_plain_cell cell, int d)
 {
-    return sk_is_sliver(open_fraction_at(step, cell, d)) || is_shore_face(&step->grid, cell, d);
+    return keeps_velocity(step, cell, d) || is_shore_face(&step->grid, cell, d);
 }
 
 /* The change of the lower face of a cell across axis d by pressure and surface tension, m/s; NaN where none acts. */
