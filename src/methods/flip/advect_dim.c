@@ -99,6 +99,70 @@ SK_VECTOR fw sample_lanes(const local_piece *local, const int d, const fw place[
     return SELKIE_DIM == 3 ? plane[0] + weight[2] * (plane[SELKIE_DIM - 2] - plane[0]) : plane[0];
 }
 
+#if SELKIE_DIM == 3 && SK_WIDE == 16
+/* Nodes before the lanes along an axis across x: either `first` or the next one. */
+typedef struct node_pair {
+    int first;
+    iw next; /* all ones: the next one */
+    fw weight;
+} node_pair;
+
+/* Returns whether all lanes share such a pair, `shift` cells before their places. The node after the next one is one of
+ * the tile's too. */
+SK_VECTOR int share_nodes(fw place, const float shift, node_pair *pair)
+{
+    const fw x = place - shift;
+    const iw i = iw_from_fw(x);
+    int first = i[0] - iw_any(i < i[0]);
+    first = first < WIDTH - 3 ? first : WIDTH - 3;
+    pair->first = first;
+    pair->next = i != first;
+    pair->weight = x - fw_from_iw(i);
+    return !iw_any(((i - first) & ~1) != 0);
+}
+
+/* sample_lanes with its bits, by permutations of whole rows instead of gathers, which take several times as long. */
+SK_VECTOR fw sample_together(const local_piece *local, const int d, fw place, const node_pair *y, const node_pair *z)
+{
+    const fw x = d == 0 ? place : place - 0.5f;
+    const iw column = iw_from_fw(x);
+    const fw way = x - fw_from_iw(column);
+    fw plane[3];
+#pragma GCC unroll 3
+    for (int k = 0; k < 3; k++) {
+        const float *row = local->values[d] + WIDTH * (y->first + WIDTH * (z->first + k));
+        fw a, b, c, e;
+        fw_look_up_either_pairs(row, row + WIDTH, WIDTH, column, y->next, &a, &b);
+        fw_look_up_either_pairs(row + WIDTH, row + 2 * WIDTH, WIDTH, column, y->next, &c, &e);
+        a += way * (b - a);
+        c += way * (e - c);
+        plane[k] = a + y->weight * (c - a);
+    }
+    const fw lower = fw_select(z->next, plane[1], plane[0]), upper = fw_select(z->next, plane[2], plane[1]);
+    return lower + z->weight * (upper - lower);
+}
+
+/* All components at once if the lanes are near each other, as those of a row of cells mostly still are after a
+ * sub-step. Returns 0 if they are not. */
+SK_VECTOR int sample_all_together(const local_piece *local, const fw place[3], fw velocity[3])
+{
+    node_pair face[3], centre[3];
+    for (int d = 1; d < 3; d++)
+        if (!share_nodes(place[d], 0.0f, &face[d]) || !share_nodes(place[d], 0.5f, &centre[d]))
+            return 0;
+    velocity[0] = sample_together(local, 0, place[0], &centre[1], &centre[2]);
+    velocity[1] = sample_together(local, 1, place[0], &face[1], &centre[2]);
+    velocity[2] = sample_together(local, 2, place[0], &centre[1], &face[2]);
+    return 1;
+}
+#else
+SK_VECTOR int sample_all_together(const local_piece *local, const fw place[3], fw velocity[3])
+{
+    (void)local, (void)place, (void)velocity;
+    return 0;
+}
+#endif
+
 /* Velocities of particles at x (m), in m/s. `own` replaces unknown velocities and the velocities of flying particles.
  */
 SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
@@ -113,8 +177,12 @@ SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local
         place[d] = fw_select(here, place[d], fw_splat(1.0f));
     }
     iw known = covered;
+    fw sampled[3];
+    if (!sample_all_together(local, place, sampled))
+        for (int d = 0; d < SELKIE_DIM; d++)
+            sampled[d] = sample_lanes(local, d, place);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        velocity[d] = fw_select(flying, own[d], sample_lanes(local, d, place));
+        velocity[d] = fw_select(flying, own[d], sampled[d]);
         known &= velocity[d] == velocity[d];
     }
     known |= flying;
