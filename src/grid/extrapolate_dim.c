@@ -59,56 +59,90 @@ static void choose_values(const sk_grid *grid, const layer_bits *l, int block, u
     }
 }
 
-/* Adds the known values on one side of run c. Sides without one are not read: most have none, and they may lie in other
- * blocks. */
-SK_VECTOR f8 add_side(f8 sum, const sk_grid *grid, const float *field, int block, int c, const int d, const int side,
-                      unsigned bits)
-{
-    if (!bits)
-        return sum;
-    if (d > 0 || bits & (side < 0 ? 1u : 0x80u))
-        return f8_add_chosen(sum, sk_values_beside(grid, field, block, c, d, side), bits);
-    const f8 own = f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
-    const f8 moved = side < 0 ? __builtin_shufflevector(own, own, 0, 0, 1, 2, 3, 4, 5, 6)
-                              : __builtin_shufflevector(own, own, 1, 2, 3, 4, 5, 6, 7, 7);
-    return f8_add_chosen(sum, moved, bits);
-}
+/* Where the values beside a run lie in a field, side by side: eight values, or for the sides along x the one value that
+ * does not belong to the run. */
+typedef struct run_sides {
+    size_t own, beside[2 * SELKIE_DIM];
+} run_sides;
 
-/* Means of the known neighbours of the chosen values in run c, in the order of the sides. */
-SK_VECTOR void fill_run(const sk_grid *grid, float *field, int block, int c, unsigned filled, const unsigned bits[6],
-                        f8 count)
+SK_VECTOR run_sides find_sides(const sk_grid *grid, int block, int c)
 {
-    f8 sum = f8_splat(0.0f);
+    const int32_t *around = grid->neighbours[block] + SK_NEIGHBOURS / 2;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    run_sides at = {.own = base + (size_t)c};
 #pragma GCC unroll 3
     for (int d = 0; d < SELKIE_DIM; d++) {
-        sum = add_side(sum, grid, field, block, c, d, -1, bits[2 * d]);
-        sum = add_side(sum, grid, field, block, c, d, 1, bits[2 * d + 1]);
+        const int step = 1 << d * SK_BLOCK_LOG, way = d == 0 ? 1 : d == 1 ? 3 : 9, length = d == 0 ? 8 : 1;
+        const int index = c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK, last = SK_BLOCK_N - length;
+        const size_t lower = (size_t)around[-way] * SK_BLOCK_CELLS, upper = (size_t)around[way] * SK_BLOCK_CELLS;
+        at.beside[2 * d] = index > 0 ? at.own - (size_t)step : lower + (size_t)(c + SK_BLOCK_MASK * step);
+        at.beside[2 * d + 1] = index < last ? at.own + (size_t)(step * length) : upper + (size_t)(c - last * step);
     }
-    float *to = field + (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-    f8_store(to, f8_select(i8_from_bits(filled), sum / count, f8_load(to)));
+    return at;
+}
+
+/* A run with values to fill. */
+typedef struct filled_run {
+    run_sides at;
+    unsigned filled, known[2 * SELKIE_DIM]; /* its values to fill, and those with a known value on each side */
+} filled_run;
+
+/* Lists the runs of a block with values to fill in field f of each group, and prefetches what they read. */
+SK_VECTOR int find_runs(const sk_grid *grid, const sk_extrapolation *what, int groups, const layer_bits *l, int f,
+                        int block, filled_run *runs)
+{
+    int count = 0;
+    for (int w = 0; w < SK_CELL_WORDS; w++) {
+        const uint64_t filled = l->filled[block].words[w];
+        uint64_t beside[2 * SELKIE_DIM];
+        for (int side = 0; filled && side < 2 * SELKIE_DIM; side++)
+            beside[side] = sk_bits_beside(grid, l->known, block, w, side / 2, side % 2 ? 1 : -1);
+        SK_EACH_RUN(c, sk_runs_of_word(filled, 0))
+        {
+            filled_run *run = &runs[count++];
+            run->at = find_sides(grid, block, 64 * w + c);
+            run->filled = (unsigned)(filled >> c & 0xff);
+            for (int side = 0; side < 2 * SELKIE_DIM; side++)
+                run->known[side] = (unsigned)(beside[side] >> c & 0xff);
+            for (int g = 0; g < groups; g++) {
+                const float *field = what->fields[g * what->field_count + f];
+                __builtin_prefetch(field + run->at.own, 1);
+                for (int side = 0; side < 2 * SELKIE_DIM; side++)
+                    __builtin_prefetch(field + run->at.beside[side]);
+            }
+        }
+    }
+    return count;
+}
+
+/* Means of the known neighbours of the chosen values in a run, in the order of the sides. All sides are read: which of
+ * them have a known value is as good as random, and branches would be mispredicted. */
+SK_VECTOR void fill_run(float *field, const filled_run *run, f8 count)
+{
+    const f8 own = f8_load(field + run->at.own);
+    f8 sum = f8_splat(0.0f);
+    sum = f8_add_chosen(sum, __builtin_shufflevector(own, own, 0, 0, 1, 2, 3, 4, 5, 6), run->known[0] & 0xfe);
+    sum = f8_add_chosen(sum, f8_splat(field[run->at.beside[0]]), run->known[0] & 0x01);
+    sum = f8_add_chosen(sum, __builtin_shufflevector(own, own, 1, 2, 3, 4, 5, 6, 7, 7), run->known[1] & 0x7f);
+    sum = f8_add_chosen(sum, f8_splat(field[run->at.beside[1]]), run->known[1] & 0x80);
+#pragma GCC unroll 4
+    for (int side = 2; side < 2 * SELKIE_DIM; side++)
+        sum = f8_add_chosen(sum, f8_load(field + run->at.beside[side]), run->known[side]);
+    f8_store(field + run->at.own, f8_select(i8_from_bits(run->filled), sum / count, own));
 }
 
 /* Fills the chosen values of a block in field f of each group. */
 static void fill_block(const sk_grid *grid, const sk_extrapolation *what, const layer_bits *l, int f, int block)
 {
     const int groups = what->groups > 1 ? what->groups : 1;
-    for (int w = 0; w < SK_CELL_WORDS; w++) {
-        const uint64_t filled = l->filled[block].words[w];
-        uint64_t beside[6];
-        for (int side = 0; filled && side < 2 * SELKIE_DIM; side++)
-            beside[side] = sk_bits_beside(grid, l->known, block, w, side / 2, side % 2 ? 1 : -1);
-        SK_EACH_RUN(c, sk_runs_of_word(filled, 0))
-        {
-            unsigned bits[6];
-            f8 count = f8_splat(0.0f);
-            for (int side = 0; side < 2 * SELKIE_DIM; side++) {
-                bits[side] = (unsigned)(beside[side] >> c & 0xff);
-                count = f8_add_chosen(count, f8_splat(1.0f), bits[side]);
-            }
-            for (int g = 0; g < groups; g++)
-                fill_run(grid, what->fields[g * what->field_count + f], block, 64 * w + c,
-                         (unsigned)(filled >> c & 0xff), bits, count);
-        }
+    filled_run runs[SK_BLOCK_CELLS / 8];
+    const int run_count = find_runs(grid, what, groups, l, f, block, runs);
+    for (int i = 0; i < run_count; i++) {
+        f8 count = f8_splat(0.0f);
+        for (int side = 0; side < 2 * SELKIE_DIM; side++)
+            count = f8_add_chosen(count, f8_splat(1.0f), runs[i].known[side]);
+        for (int g = 0; g < groups; g++)
+            fill_run(what->fields[g * what->field_count + f], &runs[i], count);
     }
 }
 
