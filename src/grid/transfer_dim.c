@@ -480,57 +480,79 @@ static void find_tiles_around(const sk_grid *grid, int block, int fields, const 
         }
 }
 
-/* Row j of plane k of a field's tile; zeros if it holds no sums. */
-static inline __attribute__((always_inline)) const float *row_of(const tile_view *view, int field, int j, int k)
+/* Row j of plane k of a tile, for the first of some fields, and the distance to that of the next field. Zeros if the
+ * tile holds no sums there. */
+typedef struct tile_row {
+    const float *values;
+    size_t next;
+} tile_row;
+
+static inline __attribute__((always_inline)) tile_row row_of(const tile_view *view, int field, int j, int k)
 {
-    return view->rows.needed[k] >> j & 1 ? view->tiles + field * TILE + PITCH * (j + RIM * k) : no_tile;
+    const int summed = view->rows.needed[k] >> j & 1;
+    return (tile_row){summed ? view->tiles + field * TILE + PITCH * (j + RIM * k) : no_tile, summed ? TILE : 0};
 }
 
-/* One row of a block from tiles along x: all of the middle tile, the last node of the left, the first of the right. */
-static inline __attribute__((always_inline)) void add_tile_row(const tile_view views[3], int field, int j, int k,
-                                                               f8 sums[SK_BLOCK_N / 8])
-{
-    const i8 first = {-1, 0, 0, 0, 0, 0, 0, 0}, last = {0, 0, 0, 0, 0, 0, 0, -1};
-    const float *left = row_of(&views[0], field, j, k), *middle = row_of(&views[1], field, j, k),
-                *right = row_of(&views[2], field, j, k);
-    for (int v = 0; v < SK_BLOCK_N / 8; v++)
-        sums[v] += f8_load(middle + 1 + 8 * v);
-    sums[0] += (f8)((i8)f8_splat(left[SK_BLOCK_N + 1]) & first);
-    sums[SK_BLOCK_N / 8 - 1] += (f8)((i8)f8_splat(right[0]) & last);
-}
+enum { MOST_ROWS = SELKIE_DIM == 3 ? 4 : 2 }; /* of three tiles along x, which meet in a row of cells */
 
-/* Sums one field of a block: its own tile and the halos of its neighbours', row by row in a fixed order. Rows that no
- * particle reaches are zero. */
-static void collect(const tiles_around *around, int field, uint64_t reached, float *sums)
+/* Sums `count` fields from field `first` on of the row of cells that begins with cell c: its own tile, and the halos of
+ * its neighbours' if the row lies at an edge of the block, in a fixed order. The rows are found once for all fields. */
+static inline __attribute__((always_inline)) void sum_row(const tiles_around *around, const int first, const int count,
+                                                          int c, float sums[][SK_BLOCK_N])
 {
-    /* Rows that no particle reaches are zero. */
-    if (reached != SK_ALL_RUNS)
-        memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
-    if (ROW_RUNS == 2) /* both halves of a row go together */
-        reached = (reached | reached >> 1) & 0x55555555u;
-
-    /* Each row of cells: the own tile, and halos if the row lies at an edge of the block. */
-    SK_EACH_RUN(c, reached)
-    {
-        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> 2 * SK_BLOCK_LOG;
+    const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> 2 * SK_BLOCK_LOG;
+    const i8 lowest = {-1, 0, 0, 0, 0, 0, 0, 0}, highest = {0, 0, 0, 0, 0, 0, 0, -1};
+    tile_row rows[MOST_ROWS][3];
+    int found = 0;
+    for (int z = 0; z < SIDES_Z; z++) {
+        /* A side counts if the row lies at the block's edge. 1 is the middle in 3D, and the only plane in 2D. */
+        if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
+            continue;
+        const int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
+        for (int y = j == 0 ? 0 : 1; y < (j == SK_BLOCK_N - 1 ? 3 : 2); y++) {
+            if (!around->any[z][y])
+                continue;
+            for (int x = 0; x < 3; x++)
+                rows[found][x] = row_of(&around->views[z][y][x], first,
+                                        y == 0   ? SK_BLOCK_N + 1
+                                        : y == 2 ? 0
+                                                 : j + 1,
+                                        plane);
+            found++;
+        }
+    }
+    for (int f = 0; f < count; f++) {
         f8 total[ROW_RUNS];
         for (int v = 0; v < ROW_RUNS; v++)
             total[v] = f8_splat(0.0f);
-        for (int z = 0; z < SIDES_Z; z++) {
-            /* A side counts if the row lies at the block's edge. 1 is the middle in 3D, and the only plane in 2D. */
-            if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
-                continue;
-            int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
-            if (j == 0 && around->any[z][0])
-                add_tile_row(around->views[z][0], field, SK_BLOCK_N + 1, plane, total);
-            if (around->any[z][1])
-                add_tile_row(around->views[z][1], field, j + 1, plane, total);
-            if (j == SK_BLOCK_N - 1 && around->any[z][2])
-                add_tile_row(around->views[z][2], field, 0, plane, total);
+        /* All of the middle tile, the last node of the left one, the first of the right one. */
+        for (int n = 0; n < found; n++) {
+            const float *middle = rows[n][1].values + (size_t)f * rows[n][1].next;
+            const float left = rows[n][0].values[(size_t)f * rows[n][0].next + SK_BLOCK_N + 1],
+                        right = rows[n][2].values[(size_t)f * rows[n][2].next];
+            for (int v = 0; v < ROW_RUNS; v++)
+                total[v] += f8_load(middle + 1 + 8 * v);
+            total[0] += (f8)((i8)f8_splat(left) & lowest);
+            total[ROW_RUNS - 1] += (f8)((i8)f8_splat(right) & highest);
         }
         for (int v = 0; v < ROW_RUNS; v++)
-            f8_store(sums + c + 8 * v, total[v]);
+            f8_store(sums[f] + 8 * v, total[v]);
     }
+}
+
+/* Runs that stand for the rows of cells with a run of a mask. */
+static inline uint64_t rows_of_runs(uint64_t runs)
+{
+    return ROW_RUNS == 2 ? (runs | runs >> 1) & 0x55555555u : runs;
+}
+
+/* Sums one field of a block. Rows that no particle reaches are zero. */
+static void collect(const tiles_around *around, const int field, uint64_t reached, float *sums)
+{
+    if (reached != SK_ALL_RUNS)
+        memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
+    SK_EACH_RUN(c, rows_of_runs(reached))
+    sum_row(around, field, 1, c, (float(*)[SK_BLOCK_N])(sums + c));
 }
 
 /* Runs of a block that kernels of particles reach. */
@@ -627,26 +649,72 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
     return SELKIE_OK;
 }
 
-/* Velocities of a block's faces: the mean over the particles by weight. All have the mass `mass`. */
-static void faces_by_weight(const sk_grid *grid, const tiles_around *around, int b, uint64_t reached,
-                            float density_per_particle, float mass)
+/* Where the sums of a block go. */
+typedef struct face_fields {
+    float *velocity[SELKIE_DIM], *change[SELKIE_DIM], *volume;
+    float *lightness[SELKIE_DIM], *density[SELKIE_DIM]; /* NULL without them */
+    float density_per_particle, mass;                   /* mass: of all particles, if they do not differ */
+} face_fields;
+
+static face_fields fields_of(const sk_grid *grid, int b, float density_per_particle, float mass)
 {
-    size_t base = (size_t)b * SK_BLOCK_CELLS;
-    float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
+    const size_t base = (size_t)b * SK_BLOCK_CELLS;
+    face_fields to = {
+        .volume = grid->fields[SK_FIELD_DENSITY] + base, .density_per_particle = density_per_particle, .mass = mass};
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-        collect(around, 2 * d, reached, momentum);
-        collect(around, 2 * d + 1, reached, weight);
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
-        float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
-        for (int c = 0; lightness && c < SK_BLOCK_CELLS; c++)
-            lightness[c] = weight[c] > 0.0f ? 1.0f / mass : 1.0f;
-        float *face_density =
-            grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
-        for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
-            face_density[c] = weight[c] * density_per_particle;
+        to.velocity[d] = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        to.change[d] = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        to.lightness[d] = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
+        to.density[d] = grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
+    }
+    return to;
+}
+
+/* The faces of a row of cells: means over the particles by weight. */
+static inline __attribute__((always_inline)) void faces_by_weight(const face_fields *to, int c,
+                                                                  float sums[][SK_BLOCK_N])
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *momentum = sums[2 * d], *weight = sums[2 * d + 1];
+        float *velocity = to->velocity[d] + c, *change = to->change[d] + c;
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            velocity[i] = change[i] = weight[i] > 0.0f ? momentum[i] / weight[i] : __builtin_nanf("");
+        for (int i = 0; to->lightness[d] && i < SK_BLOCK_N; i++)
+            to->lightness[d][c + i] = weight[i] > 0.0f ? 1.0f / to->mass : 1.0f;
+        for (int i = 0; to->density[d] && i < SK_BLOCK_N; i++)
+            to->density[d][c + i] = weight[i] * to->density_per_particle;
+    }
+}
+
+/* Means by mass, and the lightness of the face's liquid: volume over mass, that is 1 / density. */
+static inline __attribute__((always_inline)) void faces_by_mass(const face_fields *to, int c, float sums[][SK_BLOCK_N])
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *momentum = sums[2 * d], *volume = sums[2 * d + 1], *mass = sums[MASS_FIELD + d];
+        float *velocity = to->velocity[d] + c, *change = to->change[d] + c;
+        for (int i = 0; i < SK_BLOCK_N; i++)
+            velocity[i] = change[i] = mass[i] > 0.0f ? momentum[i] / mass[i] : __builtin_nanf("");
+        for (int i = 0; to->lightness[d] && i < SK_BLOCK_N; i++)
+            to->lightness[d][c + i] = mass[i] > 0.0f ? volume[i] / mass[i] : 1.0f;
+        for (int i = 0; to->density[d] && i < SK_BLOCK_N; i++)
+            to->density[d][c + i] = volume[i] * to->density_per_particle;
+    }
+}
+
+/* Combines the tiles around a block into its fields. `differ`, a constant at each call: the particles differ in mass.
+ * Rows that no particle reaches have their values already. */
+static inline __attribute__((always_inline)) void combine_rows(const tiles_around *around, const int differ,
+                                                               uint64_t reached, const face_fields *to)
+{
+    float sums[MASS_TILE_FIELDS][SK_BLOCK_N];
+    SK_EACH_RUN(c, rows_of_runs(reached))
+    {
+        sum_row(around, 0, differ ? MASS_TILE_FIELDS : TILE_FIELDS, c, sums);
+        if (differ)
+            faces_by_mass(to, c, sums);
+        else
+            faces_by_weight(to, c, sums);
+        memcpy(to->volume + c, sums[2 * SELKIE_DIM], sizeof sums[0]);
     }
 }
 
@@ -664,30 +732,6 @@ static void faces_of_none(const sk_grid *grid, int b)
             lightness[c] = 1.0f;
         if (grid->fields[SK_FIELD_FACE_DENSITY_X])
             memset(grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base, 0, SK_BLOCK_CELLS * sizeof(float));
-    }
-}
-
-/* The mean by mass, and the lightness of the face's liquid: volume over mass, that is 1 / density. */
-static void faces_by_mass(const sk_grid *grid, const tiles_around *around, int b, uint64_t reached,
-                          float density_per_particle)
-{
-    size_t base = (size_t)b * SK_BLOCK_CELLS;
-    float momentum[SK_BLOCK_CELLS], volume[SK_BLOCK_CELLS], mass[SK_BLOCK_CELLS];
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-        collect(around, 2 * d, reached, momentum);
-        collect(around, 2 * d + 1, reached, volume);
-        collect(around, MASS_FIELD + d, reached, mass);
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            velocity[c] = change[c] = mass[c] > 0.0f ? momentum[c] / mass[c] : __builtin_nanf("");
-        float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
-        for (int c = 0; lightness && c < SK_BLOCK_CELLS; c++)
-            lightness[c] = mass[c] > 0.0f ? volume[c] / mass[c] : 1.0f;
-        float *face_density =
-            grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
-        for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
-            face_density[c] = volume[c] * density_per_particle;
     }
 }
 
@@ -757,17 +801,18 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
             options->reached_blocks[b] = reached != 0;
         if (!reached && options->reached_blocks)
             continue;
-        if (!reached) {
+        if (reached != SK_ALL_RUNS) {
             faces_of_none(grid, b);
             memset(volume, 0, SK_BLOCK_CELLS * sizeof *volume);
-            continue;
         }
+        if (!reached)
+            continue;
         find_tiles_around(grid, b, fields, occupied, &around);
+        const face_fields to = fields_of(grid, b, density, materials ? materials->one_mass : 1.0f);
         if (differ)
-            faces_by_mass(grid, &around, b, reached, density);
+            combine_rows(&around, 1, reached, &to);
         else
-            faces_by_weight(grid, &around, b, reached, density, materials ? materials->one_mass : 1.0f);
-        collect(&around, 2 * SELKIE_DIM, reached, volume);
+            combine_rows(&around, 0, reached, &to);
     }
     return SELKIE_OK;
 }
