@@ -56,6 +56,7 @@ typedef struct sk_level {
     int32_t *slot;             /* [block_count + 1] coefficients of the block */
     int32_t *work;             /* [block_count + 2] cost of all blocks before this one, for equal shares of work */
     sk_active *active;         /* [block_count + 1] vectors with unknowns */
+    uint8_t *joins;            /* [block_count + 1] 1: all faces between two unknowns of a general block are 1 */
     float *excess, *inverse;   /* [block_count + 1] for uniform blocks: d - sum of faces, 1 / d */
     float *coefficients;       /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
     float *x, *b;              /* unknown and right side of this level in a cycle */

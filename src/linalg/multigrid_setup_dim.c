@@ -59,8 +59,8 @@ selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int bl
     sk_level *level = &multigrid->level[depth];
     size_t blocks = (size_t)block_count + 2; /* block 0, and one past the last for sums */
     size_t bytes = blocks * (sizeof(*level->coordinates) + sizeof(*level->neighbour) + 4 * sizeof(int32_t) +
-                             2 * sizeof(float) + sizeof(sk_active)) +
-                   9 * 64;
+                             2 * sizeof(float) + sizeof(sk_active) + sizeof(uint8_t)) +
+                   10 * 64;
     SK_TRY(SK_DIM(sk_scratch_reserve)(multigrid->memory, &level->index_memory, bytes, error));
     char *at = level->index_memory.data;
     level->block_count = block_count;
@@ -73,6 +73,8 @@ selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int bl
     level->active = take(&at, blocks * sizeof(sk_active));
     level->excess = take(&at, blocks * sizeof(float));
     level->inverse = take(&at, blocks * sizeof(float));
+    level->joins = take(&at, blocks * sizeof(uint8_t));
+    memset(level->joins, 0, blocks * sizeof(uint8_t));
     memset(level->coordinates[0], 0, sizeof(level->coordinates[0]));
     memset(level->neighbour[0], 0, sizeof(level->neighbour[0]));
     level->parent[0] = 0;

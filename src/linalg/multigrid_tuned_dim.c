@@ -15,6 +15,17 @@ SK_INLINE void relax_part_vector(sk_place at, const sk_around *x, float *own, co
     fs_store(own + at.here, fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
+/* The same as the general form below, with its bits, if its faces are 1 between unknowns: x is 0 in other cells. */
+SK_INLINE void relax_joined_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *inverse)
+{
+    fs sum_x = sk_left_of(x, at) + sk_right_of(x, at), sum_y = sk_below(x, at) + sk_above(x, at);
+#if SELKIE_DIM == 3
+    sum_x += sk_back_of(x, at);
+    sum_y += sk_front_of(x, at);
+#endif
+    fs_store(own + at.here, fs_load(inverse + at.here) * (fs_load(b + at.here) + (sum_x + sum_y)));
+}
+
 SK_INLINE void relax_general_vector(sk_place at, const sk_around *x, float *own, const float *b, const sk_around *face,
                                     const float *inverse)
 {
@@ -38,6 +49,15 @@ static __attribute__((noinline)) void relax_part(int colour, sk_active active, c
         SK_EACH_VECTOR(active, relax_part_vector, 0, x, own, b, inverse);
     else
         SK_EACH_VECTOR(active, relax_part_vector, 1, x, own, b, inverse);
+}
+
+static __attribute__((noinline)) void relax_joined(int colour, sk_active active, const sk_around *x, float *own,
+                                                   const float *b, const float *inverse)
+{
+    if (colour == 0)
+        SK_EACH_VECTOR(active, relax_joined_vector, 0, x, own, b, inverse);
+    else
+        SK_EACH_VECTOR(active, relax_joined_vector, 1, x, own, b, inverse);
 }
 
 static __attribute__((noinline)) void relax_general(int colour, sk_active active, const sk_around *x, float *own,
@@ -84,6 +104,10 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
         const float *inverse = level->part_inverse + (size_t)block * SK_BLOCK_CELLS;
         for (int half = 0; half < 4; ++half)
             relax_part((first_colour + half) & 1, level->active[block], &x, own, b, inverse);
+    } else if (level->joins[block] && !level->part) {
+        const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
+        for (int half = 0; half < 4; ++half)
+            relax_joined((first_colour + half) & 1, level->active[block], &x, own, b, inverse);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
@@ -238,7 +262,7 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
         }
 }
 
-/* Cells that are no unknowns get a value too if their vector has unknowns. The following sweeps reset it to 0. */
+/* Cells that are no unknowns stay 0: sweeps over blocks with faces of 1 between unknowns read them. */
 static void prolong(const sk_level *fine, const sk_level *coarse, int block)
 {
     float values[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));
@@ -252,12 +276,14 @@ static void prolong(const sk_level *fine, const sk_level *coarse, int block)
                 sk_joined_half_row(source, origin[0] != 0, origin[1] + j / 2, origin[2] + plane);
         }
     float *x = fine->x + (size_t)block * SK_BLOCK_CELLS;
-    sk_part part = sk_part_of(fine, block);
+    const int all = fine->slot[block] == SK_SLOT_UNIFORM && sk_part_of(fine, block) == SK_PART_ALL;
+    const float *inverse = sk_part_of(fine, block) == SK_PART_ALL ? sk_slot_array(fine, block, SK_COEFFICIENT_INVERSE)
+                                                                  : fine->part_inverse + (size_t)block * SK_BLOCK_CELLS;
     for (sk_active bits = fine->active[block]; bits; bits &= bits - 1) {
         int bit = __builtin_ctzll(bits), k = bit / SK_PLANE_VECTORS, v = bit % SK_PLANE_VECTORS;
         fs value = fs_load(values + k / planes_merged * SK_PLANE_FLOATS + v * SK_LANES);
         for (int at = bit * SK_LANES; at < SK_BLOCK_CELLS; at += SK_HALF) {
-            fs gift = part == SK_PART_SOME ? (fs)((is)value & takes_part(fine, block, at)) : value;
+            fs gift = all ? value : (fs)((is)value & (fs_load(inverse + at) > (fs){0}));
             fs_store(x + at, fs_load(x + at) + gift);
         }
     }

@@ -7,6 +7,7 @@
 typedef struct row_coefficients {
     sk_row face[SELKIE_DIM], excess, inverse;
     sk_int_row unknown, unlike; /* unlike: values that no uniform block has */
+    sk_int_row narrow;          /* a face between two unknowns is not 1 */
 } row_coefficients;
 
 #if SELKIE_DIM == 2
@@ -56,7 +57,7 @@ SK_INLINE void read_row(const sk_source *from, int j, int k, row_coefficients *r
 {
     const sk_row zero = {0}, least = SK_SMALLEST_DIAGONAL - zero;
     sk_row d = row_at(from->diagonal, j, k), sum = zero;
-    sk_int_row unknown = d > least, unlike = ~unknown;
+    sk_int_row unknown = d > least, unlike = ~unknown, narrow = {0};
 
     /* Only faces between two unknowns count. */
     for (int axis = 0; axis < SELKIE_DIM; ++axis) {
@@ -72,8 +73,10 @@ SK_INLINE void read_row(const sk_source *from, int j, int k, row_coefficients *r
             d_upper = row_beside(from->diagonal, from->diagonal_side[2 * axis + 1], axis, 1, j, k);
             face_upper = row_beside(from->face[axis], from->face_upper[axis], axis, 1, j, k);
         }
-        face = keep(face, unknown & (d_lower > least));
-        face_upper = keep(face_upper, unknown & (d_upper > least));
+        const sk_int_row joined = unknown & (d_lower > least), joined_upper = unknown & (d_upper > least);
+        narrow |= (joined & (face != 1.0f - zero)) | (joined_upper & (face_upper != 1.0f - zero));
+        face = keep(face, joined);
+        face_upper = keep(face_upper, joined_upper);
         unlike |= (face != 1.0f - zero) | (face_upper != 1.0f - zero);
         row->face[axis] = face;
         sum += face + face_upper;
@@ -88,6 +91,7 @@ SK_INLINE void read_row(const sk_source *from, int j, int k, row_coefficients *r
     row->inverse = keep(1.0f / (diagonal + keep(1.0f - zero, ~unknown)), unknown);
     row->unknown = unknown;
     row->unlike = unlike;
+    row->narrow = narrow;
 }
 
 static int judge(const sk_int_row flaw[3])
@@ -140,7 +144,7 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
     memset(links, 0, sizeof(*links));
 
     /* Coefficients and links, row by row. */
-    sk_int_row flaw[3] = {{0}}, count = {0};
+    sk_int_row flaw[3] = {{0}}, count = {0}, narrow = {0};
     for (int k = 0; k < SK_PLANES; ++k)
         for (int j = 0; j < SK_BLOCK_N; ++j) {
             row_coefficients row;
@@ -160,7 +164,10 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
             set_row_bits(&links->unknown, j, k, row.unknown);
             set_row_bits(&solver->open[block], j, k, row.excess > (sk_row){0});
             count -= row.unknown;
+            narrow |= row.narrow;
         }
+
+    level->joins[block] = !any(narrow);
 
     /* Count the unknowns and find the vectors that hold any. */
     *unknowns = 0;
