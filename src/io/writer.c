@@ -230,11 +230,13 @@ selkie_code sk_writer_add(sk_writer *w, const selkie_world *world, int count, co
     pending *p = NULL;
     SK_TRY(take_frame(world, count, files, &p, error));
     if (!w) {
+        const int before = sk_threads_begin(world->step.threads);
         sk_mesher *mesher = NULL;
         selkie_code code = sk_world_mesher(world, &mesher, error);
         if (!code)
             code = write_frame(p, world->step.threads, &mesher, error);
         pending_free(p);
+        sk_threads_end(before);
         return code;
     }
     pthread_mutex_lock(&w->lock);

@@ -125,6 +125,11 @@ echo file >afile
 expect "a file as the folder" 2 "afile" run dam.json --out afile
 expect "a folder that cannot be made" 2 "/proc/nowhere" run dam.json --out /proc/nowhere/out
 expect "the reason of a folder that cannot be made" 2 "/sys/never.*(no permission|read-only)" run dam.json --out /sys/never
+if unshare -rm sh -c 'mkdir -p sealed && mount -t tmpfs -o ro none sealed' 2>/dev/null; then
+    unshare -rm sh -c 'mount -t tmpfs -o ro none sealed && "$0" run dam.json --out sealed' "$selkie" >/dev/null 2>.error
+    grep -q '^selkie: sealed: the folder cannot be written to: the file system is read-only$' .error &&
+        good "a folder on a read-only disk" || bad "a folder on a read-only disk: $(cat .error)"
+fi
 expect "nothing to resume" 2 "no run to resume" run --resume --out nothing
 
 # --- A run that fails must not cost the one that was there

@@ -71,6 +71,22 @@ check "surfaces as OBJ" "$selkie" run drop.json --out drop --force --quiet --fra
 [ -s drop/surfaces/surface_0001.obj ] && [ ! -e drop/surfaces/surface_0002.ply ] && [ ! -e drop/frames ] &&
     good "and nothing else" || bad "$(ls -R drop)"
 
+# The surface of a frame without liquid is an empty mesh.
+check "a drop that drains" "$selkie" run drop.json --out drained --quiet --set output.surface=ply \
+    --set 'drains=[{"shape": {"type": "box", "min": [0, 0, 0], "max": [1, 1, 1]}, "start": 0.07}]'
+"$selkie" info drained/surfaces/surface_0002.ply >info.txt && grep -q 'mesh$' info.txt &&
+    grep -q '^triangles  *0, of 0 points' info.txt && good "info of an empty surface" || bad "empty surface: $(cat info.txt)"
+
+# --- Threads: -j 1 is one, with frames that are written
+"$selkie" run dam.json --out single --quiet -j 1 --set domain.resolution=128 &
+most=0
+while kill -0 $! 2>/dev/null; do
+    threads=$(sed -n 's/^Threads:[^0-9]*//p' /proc/$!/status 2>/dev/null)
+    [ "${threads:-0}" -gt $most ] && most=$threads
+    sleep 0.02
+done
+[ $most -eq 1 ] && good "-j 1 is one thread" || bad "-j 1: $most threads"
+
 # --- Checkpoints, info, plots
 [ "$(ls out/dam/checkpoints)" = checkpoint_00000200.selkie ] && good "a checkpoint at the end" || bad "$(ls out/dam/checkpoints)"
 "$selkie" info out/dam/checkpoints/*.selkie >info.txt && grep -Eq '^step +200' info.txt && good "info of a checkpoint" ||

@@ -150,6 +150,10 @@ static void a_world_of_one_thread_uses_one(void **state)
     assert_int_equal(selkie_world_step(world, &error), 0);
     assert_int_equal(selkie_write_particles(world, in_root("full.ply"), &error), 0);
     assert_int_equal(selkie_write_particles(world, in_root("full.vtp"), &error), 0);
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_root("again.ply"));
+    const sk_writer_file file = {SK_WRITER_PARTICLES, path};
+    assert_int_equal(sk_writer_add(NULL, world, 1, &file, &error), 0); /* a writer without a thread */
     assert_int_equal(selkie_world_save(world, in_root("state.selkie"), &error), 0);
     assert_int_equal(selkie_world_load(world, in_root("state.selkie"), &error), 0);
     selkie_world_destroy(world);

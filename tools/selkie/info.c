@@ -159,21 +159,24 @@ static int info_mesh(const char *path)
     return EXIT_GOOD;
 }
 
-/* A PLY file with faces is a mesh, one without is particles. */
-static int ply_has_faces(const char *path)
+/* Faces of a PLY file; -1 without such an element: a file of particles. The surface of an empty frame has 0. */
+static long long ply_faces(const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
-        return 0;
+        return -1;
     char line[256];
-    int faces = 0;
-    for (int i = 0; i < 200 && fgets(line, sizeof line, file) && strncmp(line, "end_header", 10); i++) {
-        long long count = 0;
-        if (sscanf(line, "element face %lld", &count) == 1)
-            faces = count > 0;
-    }
+    long long faces = -1;
+    for (int i = 0; i < 200 && fgets(line, sizeof line, file) && strncmp(line, "end_header", 10); i++)
+        sscanf(line, "element face %lld", &faces);
     fclose(file);
     return faces;
+}
+
+static int info_empty_mesh(const char *path)
+{
+    printf("file          %s: mesh\ntriangles     0, of 0 points\n", path);
+    return EXIT_GOOD;
 }
 
 /* --- Files for other programs --- */
@@ -402,8 +405,10 @@ static int run_info(const tool_arguments *arguments)
         code = info_checkpoint(path);
     else if (!strcasecmp(ending, "vtp"))
         code = info_particles_vtp(path);
-    else if (!strcasecmp(ending, "ply") && !ply_has_faces(path))
+    else if (!strcasecmp(ending, "ply") && ply_faces(path) < 0)
         code = info_particles(path, "PLY");
+    else if (!strcasecmp(ending, "ply") && ply_faces(path) == 0)
+        code = info_empty_mesh(path);
     else if (!strcasecmp(ending, "skp"))
         code = info_particles(path, "compact");
     else if (!strcasecmp(ending, "ply") || !strcasecmp(ending, "obj") || !strcasecmp(ending, "stl") ||

@@ -528,8 +528,9 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     catch_signals();
     progress_start(&run->progress, run->quiet, plan.frames, 0, run->scene->time.end);
     code = make_world(run, start == RUN_RESUME);
-    /* Without a thread frames are written between the steps. */
-    sk_writer_create(&run->writer, NULL);
+    /* Without a thread of the writer, frames are written between the steps: -j 1 is one thread. */
+    if (run->arguments->values[run_threads].integer != 1 || run->scene->backend == SELKIE_BACKEND_CUDA)
+        sk_writer_create(&run->writer, NULL);
     if (!code)
         code = prepare_folder(run, start);
     if (!code && run->arguments->values[run_from].given) {

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/atomic_file.h"
 #include "tool.h"
 
 /* --- Opening --- */
@@ -39,6 +40,13 @@ char *run_folder_path(const run_folder *folder, const char *format, ...)
     return path;
 }
 
+/* Says in our words what errno means for a path: "PATH: WHAT: no permission". */
+static int complain_errno(const char *path, const char *what)
+{
+    char buffer[128];
+    return complain("%s: %s: %s", path, what, sk_file_reason(errno, buffer, sizeof buffer));
+}
+
 static int make_folder(const char *path)
 {
     selkie_error error = {0};
@@ -51,7 +59,7 @@ static int remove_written_folder(const char *path)
 {
     DIR *entries = opendir(path);
     if (!entries)
-        return errno == ENOENT ? EXIT_GOOD : complain("%s: cannot be opened: %s", path, strerror(errno));
+        return errno == ENOENT ? EXIT_GOOD : complain_errno(path, "cannot be opened");
     int code = EXIT_GOOD;
     for (struct dirent *entry; !code && (entry = readdir(entries));) {
         struct stat status;
@@ -86,7 +94,7 @@ static int remove_earlier_run(const run_folder *folder)
     for (int i = 0; i < written_file_count && is_run && !code; i++) {
         char *path = run_folder_path(folder, "%s", written_files[i]);
         if (path && unlink(path) && errno != ENOENT)
-            code = complain("%s: cannot be removed: %s", path, strerror(errno));
+            code = complain_errno(path, "cannot be removed");
         free(path);
     }
     return code;
@@ -144,13 +152,13 @@ int run_folder_open(run_folder *folder, run_start start)
         return code;
     folder->lock = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder->lock < 0)
-        return complain("%s: the folder cannot be opened: %s", folder->path, strerror(errno));
+        return complain_errno(folder->path, "the folder cannot be opened");
     /* File systems without locks: no lock. */
     if (flock(folder->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return complain("%s: another run is writing into this folder; wait for it or choose another --out",
                         folder->path);
     if (access(folder->path, W_OK | X_OK))
-        return complain("%s: the folder cannot be written to: %s", folder->path, strerror(errno));
+        return complain_errno(folder->path, "the folder cannot be written to");
     if (start == RUN_FORCE)
         return remove_earlier_run(folder);
     if (start == RUN_FRESH)
