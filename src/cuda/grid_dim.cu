@@ -441,6 +441,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, 4) move_shore(const sk
             any |= near[sk_plain_next(grid, whole, d, -1).slot] != 0;
         if (!any)
             continue;
+        const int among_solids = step->solids.block_slot[block] != 0;
         __syncthreads();
         if (threadIdx.x == 0)
             cell_count = face_count = 0;
@@ -451,7 +452,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, 4) move_shore(const sk
             for (int d = 0; d < SELKIE_DIM; d++)
                 wanted |= is_wanted(near, sk_plain_next(grid, cell, d, -1));
             int may = (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID;
-            for (int d = 0; d < SELKIE_DIM; d++)
+            for (int d = 0; among_solids && d < SELKIE_DIM; d++)
                 may |= sk_is_sliver(open_fraction_at(step, cell, d));
             if (wanted && may)
                 cells[atomicAdd(&cell_count, 1)] = (uint16_t)c;
