@@ -78,9 +78,8 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver, const end_rules *rules)
 }
 
 /* How an iteration is launched: bits of the levels whose second visit it has, of the second visits that a launch is
- * part of, whether it has no launches that compute the residual afresh, and whether a launch may look for the end of
- * the solve before those before it are over. */
-enum { VISITS_HERE = 1, VISITS_OF_LAUNCH = 1 << 8, WITHOUT_CHECK = 1 << 16, ENDS_EARLY = 1 << 17, ALL_VISITS = 255 };
+ * part of, and whether it has no launches that compute the residual afresh. */
+enum { VISITS_HERE = 1, VISITS_OF_LAUNCH = 1 << 8, WITHOUT_CHECK = 1 << 16, ALL_VISITS = 255 };
 
 /* Has the iteration nothing to do? An iteration without what the solve asks for leaves it to the loop at the end. */
 SK_DEVICE int is_over(sk_cuda_solve_state state, int how)
@@ -92,21 +91,6 @@ SK_DEVICE int is_over(sk_cuda_solve_state state, int how)
 SK_DEVICE int is_skipped(sk_cuda_solve_state state, int how)
 {
     return is_over(state, how) | ((how / VISITS_OF_LAUNCH & ALL_VISITS & ~state.twice) != 0);
-}
-
-/* Has a launch before this one ended the solve? Launches of an iteration that is not needed then load nothing. The
- * first thread block of each waits all the same: a later launch waits for this one alone. Threads that do not see the
- * end yet see it after the wait. */
-SK_DEVICE bool has_ended(const sk_cuda_solver *solver, int how)
-{
-    return how & ENDS_EARLY && *(const volatile int *)&solver->state.done;
-}
-SK_DEVICE bool leave_early(const sk_cuda_solver *solver, int how)
-{
-    const bool ended = has_ended(solver, how);
-    if (ended && blockIdx.x == 0)
-        SK_CUDA_WAIT();
-    return ended;
 }
 
 /* Has a thread block no block of cells? It returns before the wait and leaves its place to the next kernel. The first
@@ -175,7 +159,7 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
 /* Smooths the blocks of a colour of a level. The first launch of a visit has the flag ARRIVE. The levels are arguments,
  * so that their addresses need no load. */
 template <bool WRAPS>
-static __global__ void __launch_bounds__(PAIRS, 4)
+static __global__ void __launch_bounds__(PAIRS)
     smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int how)
 {
     __shared__ shared_block s;
@@ -183,7 +167,7 @@ static __global__ void __launch_bounds__(PAIRS, 4)
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][colour], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
-    if (leave_early(solver, how) || is_idle(count))
+    if (is_idle(count))
         return;
     pair own;
     locate_pair(t, &own);
@@ -231,7 +215,7 @@ static __global__ void __launch_bounds__(PAIRS)
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][0], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
-    if (leave_early(solver, how) || is_idle(count))
+    if (is_idle(count))
         return;
     pair own;
     locate_pair(t, &own);
@@ -267,7 +251,7 @@ static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[0][colour], width = (int)gridDim.x;
     int n = (int)blockIdx.x;
-    if (leave_early(solver, how) || is_idle(count))
+    if (is_idle(count))
         return;
     const open_place place = find_open_place((int)threadIdx.x);
     fill_inverses(inverse_of);
@@ -318,7 +302,7 @@ static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[0][0], width = (int)gridDim.x;
     int n = (int)blockIdx.x;
-    if (leave_early(solver, how) || is_idle(count))
+    if (is_idle(count))
         return;
     const open_place place = find_open_place((int)threadIdx.x);
     int next = n + width < count ? entry_of_colour(level, 0, n + width) : 0;
@@ -359,8 +343,6 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
     SK_CUDA_LARGE_SHARED(tail_cells, cells, 1);
     __shared__ tail_work work;
     SK_CUDA_LET_NEXT_START();
-    if (leave_early(solver, how))
-        return;
     int bottom = early ? solver->state.bottom : 0;
     if (bottom >= top)
         load_tail(solver, top, bottom, &work, cells);
@@ -413,7 +395,7 @@ static __global__ void __launch_bounds__(PAIRS, 4) apply_to_cycle(sk_cuda_solver
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
     int n = (int)blockIdx.x, block = 0;
-    if (leave_early(solver, how) || is_idle(blocks))
+    if (is_idle(blocks))
         return;
     pair own;
     locate_pair((int)threadIdx.x, &own);
@@ -465,7 +447,7 @@ static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
     SK_CUDA_LET_NEXT_START();
     const int blocks = blocks_of(solver, 0), t = (int)threadIdx.x, width = (int)gridDim.x;
     int n = (int)blockIdx.x;
-    if (leave_early(solver, how) || is_idle(blocks))
+    if (is_idle(blocks))
         return;
     const open_place place = find_open_place(t);
     int next = n + width < blocks ? entry_of_level(solver, 0, n + width) : 0;
@@ -522,7 +504,7 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
 {
     SK_CUDA_LET_NEXT_START();
     const int blocks = blocks_of(solver, 0);
-    if (is_idle(blocks) || (blockIdx.x > 0 && has_ended(solver, how)))
+    if (is_idle(blocks))
         return;
     const sk_cuda_level *level = &solver->level[0];
     const float *const result = level->x, *const image = solver->image, *const inverse = level->inverse;
@@ -792,7 +774,6 @@ static void launch_check(sk_cuda *cuda)
 
 static void launch_steps(sk_cuda *cuda, int how)
 {
-    how |= ENDS_EARLY;
     const cycled_levels all = {cuda->solver, &cuda->solver_shadow, 1, has_bodies(cuda)};
     if (has_joined_sides(cuda))
         launch_cycle<true>(cuda, &all, 0, 1, how);
