@@ -330,8 +330,10 @@ SK_KERNEL double sk_mesh_within(const sk_mesh_tree *mesh, const double x[3], dou
     /* Beside a convex edge the point lies before both pieces, so that either may decide. */
     const double sign = sk_hit_dot(arm, front) < 0.0 ? -1.0 : 1.0;
     if (normal) {
+        /* On the surface the vector to the nearest point is rounding error: the piece's normal is used. */
+        const double scale = fabs(best.point[0]) + fabs(best.point[1]) + fabs(best.point[2]);
         sk_mesh_copy(arm, normal);
-        if (!(sk_normalise(normal) > 0.0)) {
+        if (best.squared <= 1e-24 * scale * scale || !(sk_normalise(normal) > 0.0)) {
             sk_mesh_copy(front, normal);
             if (!(sk_normalise(normal) > 0.0))
                 normal[0] = 1.0;

@@ -9,8 +9,40 @@
 #define SK_SOLIDS_SHAPE_DISTANCE(obstacle, x, normal) sk_shape_distance_normal((obstacle)->shape, x, normal)
 #include "grid/barriers_plain.h"
 
-/* Is an obstacle between two places outside, with a surface towards each of them? A segment that only cuts the corner
- * of an obstacle meets surfaces at an angle. Returns its number, -1 for none. */
+/* Normals with a smaller product face away from each other: the surfaces of a wall. */
+#define OPPOSITE -0.3
+
+/* Does a segment between two places outside only cut a corner of an obstacle, which it enters and leaves through
+ * surfaces at an angle? A path along both surfaces then leads around the corner. Inside a corner of a cup it does not:
+ * where they meet is behind the wall. */
+static int cuts_a_corner(const sk_solids *solids, const double from[3], const double to[3], const sk_obstacle *obstacle,
+                         const sk_surface_hit *there, const sk_surface_hit *back)
+{
+    const double gap = SK_SWEEP_GAP * solids->cell_size, cosine = sk_hit_dot(there->normal, back->normal);
+    double a[3], b[3], n[2][3], corner[3], way = 0.0;
+    const double sine2 = 1.0 - cosine * cosine;
+    if (cosine < OPPOSITE)
+        return 0;
+    if (sine2 < 1e-6)
+        return 1;
+    memcpy(n[0], there->normal, sizeof n[0]);
+    memcpy(n[1], back->normal, sizeof n[1]);
+    if (obstacle->placed)
+        for (int side = 0; side < 2; side++)
+            sk_pose_rotate(obstacle->placed, n[side], n[side]);
+
+    /* Where the two surfaces meet, a little outside of both. */
+    for (int d = 0; d < 3; d++) {
+        a[d] = from[d] + there->at * (to[d] - from[d]);
+        b[d] = to[d] + back->at * (from[d] - to[d]);
+        way += (b[d] - a[d]) * n[1][d] / sine2;
+    }
+    for (int d = 0; d < 3; d++)
+        corner[d] = a[d] + way * (n[1][d] - cosine * n[0][d]) + gap * (n[0][d] + n[1][d]) / (1.0 + cosine);
+    return !is_hidden(solids, from, corner) && !is_hidden(solids, corner, to);
+}
+
+/* Is an obstacle between two places outside, with a surface towards each of them? Returns its number, -1 for none. */
 static int wall_between(const sk_solids *solids, const double from[3], const double to[3])
 {
     for (int o = 0; o < solids->obstacle_count; o++) {
@@ -25,7 +57,7 @@ static int wall_between(const sk_solids *solids, const double from[3], const dou
         to_frame_of(obstacle, from, a);
         to_frame_of(obstacle, to, b);
         if (sk_shape_first_hit(obstacle->shape, a, b, &there) && sk_shape_first_hit(obstacle->shape, b, a, &back) &&
-            sk_hit_dot(there.normal, back.normal) < -0.3)
+            !cuts_a_corner(solids, from, to, obstacle, &there, &back))
             return o;
     }
     return -1;

@@ -50,7 +50,11 @@ SK_KERNEL_CALLED int is_hidden(const sk_solids *solids, const double from[3], co
     return 0;
 }
 
-/* The nearest place outside the obstacles. A second push leaves the corner between two of them. */
+/* Pushes out of obstacles. Two leave the corner between two walls, of one obstacle or of two; more leave sharper ones.
+ */
+enum { STAND_PUSHES = 6 };
+
+/* The nearest place outside the obstacles. */
 SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3])
 {
     const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
@@ -58,7 +62,7 @@ SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3
     stand place = {{centre[0], centre[1], centre[2]}, 1};
 
     /* Push the place out of each obstacle whose surface is nearer than the gap. */
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; pass <= STAND_PUSHES; pass++) {
         int pushed = 0;
         for (int o = 0; o < solids->obstacle_count; o++) {
             const sk_obstacle *obstacle = &solids->obstacles[o];
@@ -73,8 +77,8 @@ SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3
             if (distance >= (pass ? 0.9 : 1.0) * gap) /* a push leaves the gap but for its rounding */
                 continue;
 
-            /* Deep inside, or still too near after the first pass: there is no such place. */
-            if (distance < -deepest || pass) {
+            /* Deep inside, or still too near after the last push: there is no such place. */
+            if (distance < -deepest || pass == STAND_PUSHES) {
                 place.exists = 0;
                 return place;
             }

@@ -272,6 +272,10 @@ static void bad_scenes_make_no_world(void **state)
     case_parts c;
     selkie_world *world = (selkie_world *)1;
     selkie_error error = {0};
+    assert_int_equal(selkie_world_create(NULL, NULL, &world, &error), SELKIE_ERROR_INPUT);
+    assert_null(world);
+    assert_non_null(strstr(error.message, "needs a scene"));
+    world = (selkie_world *)1;
     dam(&c, 3, SELKIE_METHOD_FLIP);
     c.scene.domain.cell_size = -1.0;
     assert_int_equal(selkie_world_create(&c.scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
