@@ -1,7 +1,7 @@
 /* Walls thinner than the grid resolves.
  *
  * Distances sampled every half cell miss a plate between two samples, and a cell on both sides of it belongs to one
- * side only. Each cell therefore has a stand: its centre or, if that lies less than half a cell inside an obstacle, the
+ * side only. Each cell therefore has a stand: its centre or, if that lies less than a cell inside an obstacle, the
  * nearest place outside. A wall between the stands of two cells closes the face between them. What the stand of a cell
  * does not see counts as solid in its kernel, and the particles there do not count in its density.
  *

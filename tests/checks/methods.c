@@ -275,7 +275,7 @@ static const exception pic_exceptions[] = {
 
 static const exception pic_idp_exceptions[] = {
     {"spin/*", EXCEPTION_NO_MEANING, "PIC damps rotation and promises nothing"},
-    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
+    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 to 0.00134 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
@@ -290,7 +290,7 @@ static const exception flip_exceptions[] = {
 };
 
 static const exception flip_idp_exceptions[] = {
-    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
+    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 to 0.00134 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
@@ -306,7 +306,7 @@ static const exception apic_exceptions[] = {
 };
 
 static const exception apic_idp_exceptions[] = {
-    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
+    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 to 0.00134 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
     {"fall/3d/20ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0014 of 0.001"},
