@@ -6,9 +6,8 @@
  *   z = M r + Z E^-1 (Z^T r - (A' Z)^T M r),
  *
  * from a start with Z^T r = 0. The best space is A^-1 W, the pressure around each moving body: A' and A agree on what
- * is left. Z is the result of a few steps of conjugate gradients for A Z = W in the cells around the body. The last
- * residual gives A Z = W - r. E couples bodies whose cells meet. Its rows are ordered along the
- * longest axis of the bodies, and its factor keeps an envelope.
+ * is left. Z is the result of a few Chebyshev steps for A Z = W in the cells around the body. E couples bodies whose
+ * cells meet. Its rows are ordered along the longest axis of the bodies, and its factor keeps an envelope.
  *
  * Sums run over a body or over a cell in a fixed order: the same bits on any number of threads.
  */

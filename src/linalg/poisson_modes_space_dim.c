@@ -3,8 +3,12 @@
 
 #include <math.h>
 
-/* Steps of conjugate gradients for Z. Those beyond the rings keep to the inner cells. */
-enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 6 : 8, WIDE = SK_MODES_WIDE, RANK = SK_MODES_RANK };
+/* Steps for Z. Those beyond the rings keep to the inner cells. */
+enum { LOCAL_STEPS = SELKIE_DIM == 3 ? 7 : 8, WIDE = SK_MODES_WIDE, RANK = SK_MODES_RANK };
+
+/* Eigenvalues of D^-1 A, with D the diagonal of A, that these steps damp. */
+#define LOWEST 0.05f
+#define HIGHEST 2.0f
 
 /* Movers that change the system by less than this part are left to the multigrid cycle. */
 static const double weak_part = 0.15;
@@ -474,85 +478,72 @@ void SK_DIM(sk_modes_release_lists)(sk_modes *modes, sk_memory *memory)
 
 /* --- Z --- */
 
+/* (A x) of a cell for all modes of a body. */
+static inline sk_mode_vector multiply_cell(const sk_mode_row *row, float (*x)[WIDE], size_t n)
+{
+    const float *around[SK_SIDES];
+    for (int side = 0; side < SK_SIDES; ++side)
+        around[side] = x[row->beside[side]];
+    return sk_mode_multiply(sk_mode_load(x[n]), around, row->face, row->diagonal);
+}
+
 /* The vectors of a solve for the modes of one body, by the places of its list. */
 typedef struct local_solve {
     const sk_mode_row *rows;
-    float (*x)[WIDE], (*r)[WIDE], (*p)[WIDE], (*q)[WIDE];
+    const float (*flux)[WIDE]; /* of the first `own` cells, 0 in the others */
+    size_t own;
+    float (*x)[WIDE], (*next)[WIDE], (*way)[WIDE];
 } local_solve;
 
-/* p = r over the diagonal + turn p, in the first `count` cells. */
-static void turn_direction(const local_solve *s, const sk_mode_vector turn, size_t count)
+/* One step of the Chebyshev iteration in the first `count` cells: way = again way + more D^-1 (w - A x), next = x +
+ * way.
+ */
+static void take_step(const local_solve *s, float again, float more, size_t count)
 {
-    for (size_t n = 0; n < count; ++n)
-        sk_mode_store(s->rows[n].inverse * sk_mode_load(s->r[n]) + turn * sk_mode_load(s->p[n]), s->p[n]);
-}
-
-/* q = A p; returns p A p. */
-static sk_mode_vector multiply_direction(const local_solve *s, size_t count)
-{
-    sk_mode_vector curvature = {0.0f};
     for (size_t n = 0; n < count; ++n) {
-        const sk_mode_row *row = &s->rows[n];
-        const float *around[SK_SIDES];
-        for (int side = 0; side < SK_SIDES; ++side)
-            around[side] = s->p[row->beside[side]];
-        const sk_mode_vector p = sk_mode_load(s->p[n]), q = sk_mode_multiply(p, around, row->face, row->diagonal);
-        curvature += p * q;
-        sk_mode_store(q, s->q[n]);
+        const sk_mode_vector x = sk_mode_load(s->x[n]), image = multiply_cell(&s->rows[n], s->x, n);
+        const sk_mode_vector left = n < s->own ? sk_mode_load(s->flux[n]) - image : -image;
+        const sk_mode_vector way = again * sk_mode_load(s->way[n]) + more * s->rows[n].inverse * left;
+        sk_mode_store(way, s->way[n]);
+        sk_mode_store(x + way, s->next[n]);
     }
-    return curvature;
 }
 
-/* x += along p, r -= along q. p is 0 beyond the cells that it has reached. Returns r D^-1 r in the cells that the next
- * step reaches. */
-static sk_mode_vector advance_solution(const local_solve *s, const sk_mode_vector along, size_t count, size_t reached)
-{
-    sk_mode_vector sum = {0.0f};
-    for (size_t n = 0; n < count; ++n) {
-        const sk_mode_vector left = sk_mode_load(s->r[n]) - along * sk_mode_load(s->q[n]);
-        sk_mode_store(sk_mode_load(s->x[n]) + along * sk_mode_load(s->p[n]), s->x[n]);
-        sk_mode_store(left, s->r[n]);
-        sum += (n < reached ? s->rows[n].inverse : 0.0f) * left * left;
-    }
-    return sum;
-}
-
-/* Solves A z = w for all modes of a body, approximately: Z, and A Z = w - r. `scratch` has 3 (entries + 1) vectors. */
+/* Solves A z = w for all modes of a body, approximately: Z and A Z. Chebyshev steps need no sums: one pass a step,
+ * where conjugate gradients have three. `scratch` has 3 (entries + 1) vectors. */
 void SK_DIM(sk_modes_solve)(sk_modes *modes, int body, float (*scratch)[SK_MODES_WIDE])
 {
-    const size_t first = modes->space.first[body], count = modes->space.first[body + 1] - first,
-                 own = modes->flux.first[body + 1] - modes->flux.first[body];
-    const float(*flux)[WIDE] = (const float(*)[WIDE])modes->flux.values + modes->flux.first[body];
+    const size_t first = modes->space.first[body], count = modes->space.first[body + 1] - first;
     if (!count)
         return;
-    float(*image)[WIDE] = modes->image + first;
-    sk_mode_vector turn = {0.0f}, rz = {0.0f}; /* rz: r D^-1 r */
-    local_solve s = {.rows = modes->rows[body], .x = modes->space.values + first, .r = scratch};
-    s.p = s.r + count + 1; /* p[-1] = 0: the cells outside the list */
-    s.q = s.p + count + 1;
+    local_solve s = {.rows = modes->rows[body],
+                     .flux = (const float(*)[WIDE])modes->flux.values + modes->flux.first[body],
+                     .own = modes->flux.first[body + 1] - modes->flux.first[body]};
+    s.x = scratch + 1; /* x[-1] = 0: the cells outside the list */
+    s.next = s.x + count + 1;
+    s.way = s.next + count;
     memset(scratch, 0, 3 * (count + 1) * sizeof *scratch);
-    memset(s.x, 0, count * sizeof *s.x);
-    memcpy(s.r, flux, own * sizeof *s.r);
-    for (size_t n = 0; n < own; ++n)
-        for (int k = 0; k < WIDE; ++k)
-            rz[k] += s.rows[n].inverse * s.r[n][k] * s.r[n][k];
 
-    /* Each step reaches one ring more; the last ring has residuals alone. */
-    const sk_mode_rings *rings = &modes->rings[body];
-    size_t reached = rings->end[0];
-    for (int step = 0; step < LOCAL_STEPS; ++step) {
-        const size_t next = rings->end[step < rings->count ? step + 1 : rings->count];
-        turn_direction(&s, turn, reached);
-        sk_mode_vector along = multiply_direction(&s, next);
-        const sk_mode_vector before = rz;
-        for (int k = 0; k < WIDE; ++k)
-            along[k] = along[k] > 0.0f ? before[k] / along[k] : 0.0f;
-        reached = rings->end[step + 1 < rings->count ? step + 1 : rings->count - 1];
-        rz = advance_solution(&s, along, next, reached);
-        for (int k = 0; k < WIDE; ++k)
-            turn[k] = before[k] > 0.0f ? rz[k] / before[k] : 0.0f;
+    /* The eigenvalues of D^-1 A lie below 2. */
+    const float middle = 0.5f * (HIGHEST + LOWEST), half = 0.5f * (HIGHEST - LOWEST), ratio = middle / half;
+    float factor = 1.0f / ratio;
+    for (size_t n = 0; n < s.own; ++n) {
+        const sk_mode_vector start = s.rows[n].inverse / middle * sk_mode_load(s.flux[n]);
+        sk_mode_store(start, s.way[n]);
+        sk_mode_store(start, s.x[n]);
     }
+
+    /* Each step reaches one ring more; the last ring has values of A Z alone. */
+    const sk_mode_rings *rings = &modes->rings[body];
+    for (int step = 1; step < LOCAL_STEPS; ++step) {
+        const float before = factor;
+        factor = 1.0f / (2.0f * ratio - before);
+        take_step(&s, factor * before, 2.0f * factor / half, rings->end[step < rings->count ? step : rings->count - 1]);
+        float(*swap)[WIDE] = s.x;
+        s.x = s.next;
+        s.next = swap;
+    }
+    memcpy(modes->space.values + first, s.x, count * sizeof *s.x);
     for (size_t n = 0; n < count; ++n)
-        for (int k = 0; k < WIDE; ++k)
-            image[n][k] = (n < own ? flux[n][k] : 0.0f) - s.r[n][k];
+        sk_mode_store(multiply_cell(&s.rows[n], s.x, n), modes->image[first + n]);
 }
