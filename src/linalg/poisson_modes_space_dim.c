@@ -364,6 +364,18 @@ static selkie_code list_body(sk_poisson_solver *solver, const beside_table *tabl
     return SELKIE_OK;
 }
 
+/* Rings around a body with `own` entries of W, at most `rings`: one around very large bodies, and fewer around small
+ * ones in 2D, where the pressure of a moving body reaches about as far as the body is wide. */
+static int rings_of_body(size_t own, int rings, size_t most_entries)
+{
+    enum { ENTRIES_OF_RING = 10, FEWEST = 3 };
+    if (own * (size_t)(rings + 1) > most_entries)
+        return 1;
+    const size_t by_size = (own + ENTRIES_OF_RING / 2) / ENTRIES_OF_RING;
+    const int few = by_size < FEWEST ? FEWEST : by_size < (size_t)rings ? (int)by_size : rings;
+    return SELKIE_DIM == 2 && few < rings ? few : rings;
+}
+
 /* Lists the cells around the movers of a body, which are the same, for those that are to be deflated. */
 static selkie_code list_movers(sk_poisson_solver *solver, const beside_table *table, int first_mover, int rings,
                                size_t most_entries, sk_mode_part *part, selkie_error *error)
@@ -374,7 +386,7 @@ static selkie_code list_movers(sk_poisson_solver *solver, const beside_table *ta
     for (int m = first_mover; m < first_mover + modes->parts_of_body; ++m) {
         const size_t own = modes->flux.first[m + 1] - modes->flux.first[m];
         if (own && listed < 0) {
-            SK_TRY(list_body(solver, table, m, own * (size_t)(rings + 1) > most_entries ? 1 : rings, part, error));
+            SK_TRY(list_body(solver, table, m, rings_of_body(own, rings, most_entries), part, error));
             listed = m;
         }
         const int weak = !own || strength_of(modes, m, part->rows + from) < weak_part;
