@@ -14,8 +14,8 @@
  * in row n of eight rows. Its neighbours before along x and y are in the strip at s - 1. Faces that are no unknowns
  * have rows of zeros and keep the value 0.
  *
- * Runs of blocks that do not depend on each other have the same stage, and threads share them. The order of the rows
- * does not depend on that. R has the stress across joined sides, which the preconditioner leaves out.
+ * Large systems are cut into slabs, so that threads share the work. R has the stress between slabs and across joined
+ * sides, which the preconditioner leaves out. Slabs do not depend on the number of threads.
  *
  * Vectors are in single precision. The caller finds the true residual in double precision, and starts again. */
 #include <math.h>
@@ -26,6 +26,9 @@
 
 /* Over-relaxation: 1.2 to 1.4 take the fewest iterations. */
 #define OMEGA 1.3f
+
+/* Unknowns of a slab, and slabs, at most. */
+enum { SLAB = 32768, SLABS = 64 };
 
 enum { LANES = SK_STRESS_LANES, BANDS = SK_BLOCK_CELLS / (SK_BLOCK_N * LANES) };
 
@@ -75,12 +78,13 @@ typedef struct block_run {
     int32_t at[3];         /* of the first block */
     int32_t first, blocks; /* in `sequence` */
     int32_t base, width;   /* in the table: its first place, and strips of a band */
+    int32_t slab, unknowns;
 } block_run;
 
 typedef struct layout {
     const sk_stress_level *level;
     sk_stress_strips *strips;
-    const int32_t (*neighbours)[27]; /* as the level's, without those across joined sides */
+    const int32_t (*neighbours)[27]; /* as the level's, without those in other slabs and across joined sides */
     int32_t (*cut)[27];              /* the same, where there are such; else NULL */
     block_run *runs;
     int32_t run_count;
@@ -97,15 +101,23 @@ static inline int around_of(const int offset[3])
     return offset[0] + 1 + 3 * (offset[1] + 1) + (SELKIE_DIM == 3 ? 9 * (offset[2] + 1) : 0);
 }
 
+static selkie_code copy_neighbours(layout *l, const sk_stress_options *options, selkie_error *error)
+{
+    if (l->cut)
+        return SELKIE_OK;
+    SK_STRESS_TAKE(options->arena, l->cut, l->level->block_count);
+    memcpy(l->cut, l->level->neighbours, (size_t)l->level->block_count * sizeof *l->cut);
+    l->neighbours = (const int32_t(*)[27])l->cut;
+    return SELKIE_OK;
+}
+
 /* Cuts the neighbours across joined sides. */
 static selkie_code cut_sides(layout *l, const sk_stress_options *options, selkie_error *error)
 {
     const sk_stress_level *level = l->level;
     if (!level->joined[0] && !level->joined[1] && !level->joined[2])
         return SELKIE_OK;
-    SK_STRESS_TAKE(options->arena, l->cut, level->block_count);
-    memcpy(l->cut, level->neighbours, (size_t)level->block_count * sizeof *l->cut);
-    l->neighbours = (const int32_t(*)[27])l->cut;
+    SK_TRY(copy_neighbours(l, options, error));
     for (int b = 1; b < level->block_count; b++)
         for (int n = 0; n < SK_NEIGHBOURS; n++) {
             const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
@@ -159,7 +171,9 @@ static void find_runs(layout *l)
     for (int32_t n = 0; n < count; n++) {
         block_run *run = &l->runs[n];
         const int32_t first = next;
+        run->unknowns = 0;
         for (int32_t b = run->first; l->run[b] >= 0; b = l->neighbours[b][around_of((const int[3]){1, 0, 0})]) {
+            run->unknowns += l->position[b];
             l->position[b] = next - first;
             l->run[b] = n;
             l->sequence[next++] = b;
@@ -170,6 +184,29 @@ static void find_runs(layout *l)
         run->base = l->values;
         l->values += SELKIE_DIM * BANDS * run->width;
     }
+}
+
+/* Deals the runs to slabs, and cuts the neighbours between them. */
+static selkie_code find_slabs(layout *l, const sk_stress_options *options, selkie_error *error)
+{
+    const sk_stress_level *level = l->level;
+    const int64_t wanted = (level->count + SLAB - 1) / SLAB, slabs = wanted < 1 ? 1 : wanted > SLABS ? SLABS : wanted;
+    int64_t before = 0;
+    for (int32_t n = 0; n < l->run_count; n++) {
+        l->runs[n].slab = (int32_t)(before * slabs / (level->count + 1));
+        before += l->runs[n].unknowns;
+    }
+    l->strips->slabs = (int32_t)slabs;
+    if (slabs == 1)
+        return SELKIE_OK;
+    SK_TRY(copy_neighbours(l, options, error));
+    for (int b = 1; b < level->block_count; b++)
+        for (int n = 0; n < SK_NEIGHBOURS && l->run[b] >= 0; n++) {
+            const int32_t other = l->cut[b][n];
+            if (other && l->run[other] >= 0 && l->runs[l->run[other]].slab != l->runs[l->run[b]].slab)
+                l->cut[b][n] = 0;
+        }
+    return SELKIE_OK;
 }
 
 /* --- Strips --- */
@@ -199,66 +236,29 @@ static void find_lanes(const layout *l, const block_run *run)
             }
 }
 
-/* Numbers the strips in the order of the rows. The strips of a component in a run are a unit. */
+/* Numbers the strips in the order of the rows, slab by slab. */
 static selkie_code number_strips(layout *l, const sk_stress_options *options, selkie_error *error)
 {
     sk_stress_strips *strips = l->strips;
+    int32_t begin = 0;
     strips->count = 0;
     strips->ratios = SELKIE_DIM;
-    SK_STRESS_TAKE(options->arena, strips->first, SELKIE_DIM * l->run_count + 1);
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int32_t n = 0; n < l->run_count; n++) {
-            const int32_t base = l->runs[n].base + a * BANDS * l->runs[n].width;
-            strips->first[a * l->run_count + n] = strips->count;
-            for (int32_t place = base; place < base + BANDS * l->runs[n].width; place++)
-                l->strip[place] = l->lanes[place] ? strips->count++ : -1;
+    SK_STRESS_TAKE(options->arena, strips->first, strips->slabs);
+    for (int32_t slab = 0; slab < strips->slabs; slab++) {
+        int32_t end = begin;
+        while (end < l->run_count && l->runs[end].slab == slab)
+            end++;
+        for (int a = 0; a < SELKIE_DIM; a++) {
+            strips->first[slab][a] = strips->count;
+            for (int32_t n = begin; n < end; n++) {
+                const int32_t base = l->runs[n].base + a * BANDS * l->runs[n].width;
+                for (int32_t place = base; place < base + BANDS * l->runs[n].width; place++)
+                    l->strip[place] = l->lanes[place] ? strips->count++ : -1;
+            }
         }
-    strips->first[SELKIE_DIM * l->run_count] = strips->count;
-    return SELKIE_OK;
-}
-
-/* The stage of each unit: after those before it in the order of the rows that it may read. */
-static void find_stages(const layout *l, int32_t *stage)
-{
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int32_t n = 0; n < l->run_count; n++) {
-            const block_run *run = &l->runs[n];
-            int32_t last = -1;
-            for (int32_t q = run->first; q < run->first + run->blocks; q++)
-                for (int side = 0; side < SK_NEIGHBOURS; side++) {
-                    const int32_t other = l->run[l->neighbours[l->sequence[q]][side]];
-                    for (int c = 0; c <= a && other >= 0; c++)
-                        if ((c < a || other < n) && stage[c * l->run_count + other] > last)
-                            last = stage[c * l->run_count + other];
-                }
-            stage[a * l->run_count + n] = last + 1;
-        }
-}
-
-/* Sorts the units by their stages. One thread takes them in the order of the rows. */
-static selkie_code order_units(const layout *l, const sk_stress_options *options, selkie_error *error)
-{
-    sk_stress_strips *strips = l->strips;
-    const int32_t units = SELKIE_DIM * l->run_count;
-    int32_t *stage;
-    strips->runs = l->run_count;
-    strips->stages = 1;
-    SK_STRESS_TAKE(options->arena, strips->unit, units);
-    SK_STRESS_TAKE(options->arena, strips->stage, units + 2);
-    SK_STRESS_TAKE(options->arena, stage, units);
-    SK_STRESS_TAKE(options->arena, strips->curvature, units);
-    memset(strips->stage, 0, (size_t)(units + 2) * sizeof *strips->stage);
-    memset(stage, 0, (size_t)units * sizeof *stage);
-    if (options->threads > 1 && l->level->count > SK_STRESS_FEW)
-        find_stages(l, stage);
-    for (int32_t n = 0; n < units; n++) {
-        strips->stage[stage[n] + 2]++;
-        strips->stages = stage[n] >= strips->stages ? stage[n] + 1 : strips->stages;
+        strips->first[slab][SELKIE_DIM] = strips->count;
+        begin = end;
     }
-    for (int32_t n = 1; n < strips->stages; n++)
-        strips->stage[n + 2] += strips->stage[n + 1];
-    for (int32_t n = 0; n < units; n++)
-        strips->unit[strips->stage[stage[n] + 1]++] = n;
     return SELKIE_OK;
 }
 
@@ -445,8 +445,9 @@ static selkie_code make_seams(layout *l, const sk_stress_options *options, selki
 {
     sk_stress_strips *strips = l->strips;
     int32_t *counts;
+    SK_STRESS_TAKE(options->arena, strips->first_seam, strips->slabs + 1);
+    memset(strips->first_seam, 0, (size_t)(strips->slabs + 1) * sizeof *strips->first_seam);
     strips->seams = NULL;
-    strips->seam_count = 0;
     if (!l->cut)
         return SELKIE_OK;
     memset(strips->across, 0, (size_t)strips->count * LANES * sizeof *strips->across);
@@ -459,8 +460,11 @@ static selkie_code make_seams(layout *l, const sk_stress_options *options, selki
         const int32_t count = counts[n];
         counts[n] = total;
         total += count;
+        strips->first_seam[l->runs[n].slab + 1] = total;
     }
-    strips->seam_count = total;
+    for (int32_t slab = 0; slab < strips->slabs; slab++)
+        if (strips->first_seam[slab + 1] < strips->first_seam[slab])
+            strips->first_seam[slab + 1] = strips->first_seam[slab];
     SK_STRESS_TAKE(options->arena, strips->seams, total + 1);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
     for (int32_t n = 0; n < l->run_count; n++)
@@ -483,7 +487,8 @@ static selkie_code take_vectors(sk_stress_strips *strips, const sk_stress_option
     }
     memset(strips->p, 0, (size_t)strips->count * LANES * sizeof *strips->p);
     memset(strips->diagonal, 0, (size_t)strips->count * LANES * sizeof *strips->diagonal);
-    SK_STRESS_TAKE(options->arena, strips->partial, values / CHUNK + 1);
+    for (int n = 0; n < 2; n++)
+        SK_STRESS_TAKE(options->arena, strips->partial[n], values / CHUNK + 1);
     return SELKIE_OK;
 }
 
@@ -498,6 +503,7 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
     SK_STRESS_TAKE(options->arena, l.position, level->block_count);
     SK_TRY(cut_sides(&l, options, error));
     find_runs(&l);
+    SK_TRY(find_slabs(&l, options, error));
 
     SK_STRESS_TAKE(options->arena, l.strip, l.values);
     SK_STRESS_TAKE(options->arena, l.lanes, l.values);
@@ -510,7 +516,6 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
     for (int32_t n = 0; n < l.run_count; n++)
         find_lanes(&l, &l.runs[n]);
     SK_TRY(number_strips(&l, options, error));
-    SK_TRY(order_units(&l, options, error));
     SK_STRESS_TAKE(options->arena, strips->links, strips->count);
     begin_strips(&l);
     SK_TRY(take_vectors(strips, options, error));
@@ -530,13 +535,12 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
 
 /* --- Triangles --- */
 
-/* Solves rows of a triangle: out = in - sum of ratio x neighbours of the triangle in `out`. The upper triangle turns
- * the direction first: p = s + beta p, its `in`. The lower one takes (2 - omega) w and R w off p, and sums the
- * curvature. */
+/* Solves rows of a triangle: out = in - sum of ratio x neighbours of the triangle in `out`. The lower triangle takes
+ * (2 - omega) less and `across` off. */
 typedef struct triangle {
     const sk_stress_strips *strips;
-    float *out, beta;
-    d8 curvature;
+    const float *in, *less;
+    float *out;
 } triangle;
 
 static inline __attribute__((always_inline)) f8 lanes_at(const float *values, int32_t i)
@@ -544,31 +548,25 @@ static inline __attribute__((always_inline)) f8 lanes_at(const float *values, in
     return f8_load(values + i);
 }
 
-/* The strips of a unit. The value of the last strip stays in a register: the next needs it at once. */
-static inline __attribute__((always_inline)) void solve_strips(triangle *t, int32_t first, int32_t last, int a,
+/* The strips of a component in a slab. The value of the last strip stays in a register: the next needs it at once. */
+static inline __attribute__((always_inline)) void solve_strips(const triangle *t, int32_t first, int32_t last, int a,
                                                                int lower)
 {
     const sk_stress_strips *strips = t->strips;
-    const float *across = strips->seams ? strips->across : NULL, beta = t->beta;
+    const float *in = t->in, *less = t->less, *across = strips->seams ? strips->across : NULL;
     float *out = t->out;
     const i8 none = {0}, is_first = {-1, 0, 0, 0, 0, 0, 0, 0}, is_last = {0, 0, 0, 0, 0, 0, 0, -1};
     const i8 bit = {1, 2, 4, 8, 16, 32, 64, 128}, up = {7, 0, 1, 2, 3, 4, 5, 6}, down = {1, 2, 3, 4, 5, 6, 7, 0};
     f8 previous = f8_splat(0.0f);
-    d8 curvature = t->curvature;
     for (int32_t n = first; n < last; n++) {
         const int32_t strip = lower ? n : last - 1 - (n - first), i = strip * LANES;
         const sk_stress_strip *link = &strips->links[strip];
         const float(*ratio)[LANES] = (const float(*)[LANES])strips->ratio[link->ratio];
-        f8 rest, direction = lanes_at(strips->p, i), ahead = f8_splat(0.0f);
-        if (lower) {
-            ahead = lanes_at(strips->w, i);
-            rest = direction - (2.0f - OMEGA) * ahead;
-            if (across)
-                rest += lanes_at(across, i);
-        } else {
-            rest = lanes_at(strips->s, i) + beta * direction;
-            f8_store(strips->p + i, rest);
-        }
+        f8 rest = lanes_at(in, i);
+        if (lower)
+            rest -= (2.0f - OMEGA) * lanes_at(less, i);
+        if (lower && across)
+            rest += lanes_at(across, i);
 #pragma GCC unroll 16
         for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
             const int y = offset_along(a, m, 1);
@@ -595,73 +593,61 @@ static inline __attribute__((always_inline)) void solve_strips(triangle *t, int3
         }
         previous = f8_select(((link->lanes + none) & bit) != 0, rest, f8_splat(0.0f));
         f8_store(out + i, previous);
-        if (lower)
-            curvature += d8_from_f8(lanes_at(strips->diagonal, i) * direction * (ahead + previous));
     }
-    t->curvature = curvature;
 }
 
-static void solve_unit(const sk_stress_strips *strips, int32_t unit, float beta, int lower)
+static void solve_slab_lower(const triangle *t, int32_t slab)
 {
-    const int32_t first = strips->first[unit], last = strips->first[unit + 1];
-    const int a = unit / strips->runs;
-    triangle t = {strips, lower ? strips->v : strips->w, beta, {0.0}};
-    if (a == 0 && lower)
-        solve_strips(&t, first, last, 0, 1);
-    else if (a == 1 && lower)
-        solve_strips(&t, first, last, 1, 1);
-    else if (a == 0)
-        solve_strips(&t, first, last, 0, 0);
-    else if (a == 1)
-        solve_strips(&t, first, last, 1, 0);
+    const int32_t *first = t->strips->first[slab];
+    solve_strips(t, first[0], first[1], 0, 1);
+    solve_strips(t, first[1], first[2], 1, 1);
 #if SELKIE_DIM == 3
-    else if (lower)
-        solve_strips(&t, first, last, 2, 1);
-    else
-        solve_strips(&t, first, last, 2, 0);
+    solve_strips(t, first[2], first[3], 2, 1);
 #endif
-    if (lower)
-        strips->curvature[unit] = d8_sum(t.curvature);
 }
 
-/* R w over E. */
-static void find_across(const sk_stress_strips *strips)
+static void solve_slab_upper(const triangle *t, int32_t slab)
 {
-    for (int32_t n = 0; n < strips->seam_count; n++)
-        strips->across[strips->seams[n].row] = 0.0f;
-    for (int32_t n = 0; n < strips->seam_count; n++)
-        strips->across[strips->seams[n].row] += strips->seams[n].ratio * strips->w[strips->seams[n].column];
+    const int32_t *first = t->strips->first[slab];
+#if SELKIE_DIM == 3
+    solve_strips(t, first[2], first[3], 2, 0);
+#endif
+    solve_strips(t, first[1], first[2], 1, 0);
+    solve_strips(t, first[0], first[1], 0, 0);
 }
 
-/* p = s + beta p; w from it. */
-static void solve_upper(const sk_stress_strips *strips, float beta, sk_team team)
+/* R w over E, for the rows of a slab. */
+static void find_across(const sk_stress_strips *strips, int32_t slab)
 {
-    for (int32_t stage = strips->stages - 1; stage >= 0; stage--) {
-        const share mine = share_of(strips->stage[stage], strips->stage[stage + 1], 1, team);
-        for (int32_t n = mine.last - 1; n >= mine.first; n--)
-            solve_unit(strips, strips->unit[n], beta, 0);
-        sk_team_wait(team);
-    }
+    const sk_stress_seam *first = strips->seams + strips->first_seam[slab],
+                         *last = strips->seams + strips->first_seam[slab + 1];
+    for (const sk_stress_seam *seam = first; seam < last; seam++)
+        strips->across[seam->row] = 0.0f;
+    for (const sk_stress_seam *seam = first; seam < last; seam++)
+        strips->across[seam->row] += seam->ratio * strips->w[seam->column];
 }
 
-/* v from p and w. Returns the curvature along w, times omega: p D (w + v). */
-static double solve_lower(const sk_stress_strips *strips, sk_team team)
+/* A thread's slabs. */
+static void solve_upper(const sk_stress_strips *strips, sk_team team)
 {
-    if (strips->seams) {
-        if (team.thread == 0)
-            find_across(strips);
+    const share mine = share_of(0, strips->slabs, 1, team);
+    const triangle upper = {strips, strips->p, NULL, strips->w};
+    for (int32_t slab = mine.first; slab < mine.last; slab++)
+        solve_slab_upper(&upper, slab);
+    if (strips->seams)
         sk_team_wait(team);
+}
+
+static void solve_lower(const sk_stress_strips *strips, sk_team team)
+{
+    const share mine = share_of(0, strips->slabs, 1, team);
+    const triangle lower = {strips, strips->p, strips->w, strips->v};
+    for (int32_t slab = mine.first; slab < mine.last; slab++) {
+        if (strips->seams)
+            find_across(strips, slab);
+        solve_slab_lower(&lower, slab);
     }
-    for (int32_t stage = 0; stage < strips->stages; stage++) {
-        const share mine = share_of(strips->stage[stage], strips->stage[stage + 1], 1, team);
-        for (int32_t n = mine.first; n < mine.last; n++)
-            solve_unit(strips, strips->unit[n], 0.0f, 1);
-        sk_team_wait(team);
-    }
-    double curvature = 0.0;
-    for (int32_t unit = 0; unit < SELKIE_DIM * strips->runs; unit++)
-        curvature += strips->curvature[unit];
-    return curvature;
+    sk_team_wait(team);
 }
 
 /* --- Conjugate gradients --- */
@@ -705,6 +691,27 @@ static inline __attribute__((always_inline)) floats floats_at(const float *value
     return *(const floats *)(const void *)(values + i);
 }
 
+/* The curvature along w, times omega: p D (w + v). */
+static double find_curvature(const sk_stress_strips *v, share chunks, sk_team team)
+{
+    for (int32_t c = chunks.first; c < chunks.last; c++) {
+        const share rows = values_of_chunk(v, c);
+        chains sums = {0.0};
+        int32_t i = rows.first;
+        while (i + WIDE <= rows.last) {
+            floats sum = {0.0f};
+            for (const int32_t end = i + RUN; i < end && i + WIDE <= rows.last; i += WIDE)
+                sum += floats_at(v->diagonal, i) * floats_at(v->p, i) * (floats_at(v->w, i) + floats_at(v->v, i));
+            sums += double_of(sum);
+        }
+        double sum = add_chains(sums);
+        for (; i < rows.last; i++)
+            sum += (double)(v->diagonal[i] * v->p[i] * (v->w[i] + v->v[i]));
+        v->partial[0][c] = sum;
+    }
+    return add_partial(v, team, v->partial[0]);
+}
+
 /* x += alpha w, s -= alpha (w + v). Returns s D s, omega times the square of the residual in the norm of the
  * preconditioner. */
 static double step_along(const sk_stress_strips *v, share chunks, sk_team team, float alpha)
@@ -729,9 +736,22 @@ static double step_along(const sk_stress_strips *v, share chunks, sk_team team, 
             v->s[i] -= alpha * (v->w[i] + v->v[i]);
             sum += (double)(v->diagonal[i] * v->s[i] * v->s[i]);
         }
-        v->partial[c] = sum;
+        v->partial[1][c] = sum;
     }
-    return add_partial(v, team, v->partial);
+    return add_partial(v, team, v->partial[1]);
+}
+
+/* p = s + beta p. */
+static void turn(const sk_stress_strips *v, share chunks, sk_team team, float beta)
+{
+    for (int32_t c = chunks.first; c < chunks.last; c++) {
+        const share rows = values_of_chunk(v, c);
+        float *restrict p = v->p;
+        const float *s = v->s;
+        for (int32_t i = rows.first; i < rows.last; i++)
+            p[i] = s[i] + beta * p[i];
+    }
+    sk_team_wait(team);
 }
 
 int SK_DIM(sk_stress_soften)(const solve_work *work, double scale, double reduction, int max_iterations)
@@ -755,16 +775,19 @@ int SK_DIM(sk_stress_soften)(const solve_work *work, double scale, double reduct
         const share values = values_of_chunk(v, c);
         memcpy(v->s + values.first, v->v + values.first, (size_t)(values.last - values.first) * sizeof *v->s);
     }
-    double energy = step_along(v, chunks, team, 0.0f), before = INFINITY;
+    double energy = step_along(v, chunks, team, 0.0f);
     const double enough = reduction * reduction * energy;
+    turn(v, chunks, team, 0.0f);
+
     int iteration = 0;
     while (iteration < max_iterations && energy > enough) {
-        solve_upper(v, (float)(energy / before), team);
-        const double curvature = solve_lower(v, team);
+        solve_upper(v, team);
+        solve_lower(v, team);
+        const double curvature = find_curvature(v, chunks, team), before = energy;
         if (!(curvature > 0.0) || !isfinite(curvature))
             break;
-        before = energy;
         energy = step_along(v, chunks, team, (float)(energy / curvature));
+        turn(v, chunks, team, (float)(energy / before));
         iteration++;
     }
     for (int32_t i = rows.first; i < rows.last; i++)

@@ -120,17 +120,16 @@ typedef struct sk_stress_seam {
 
 /* The strips of a soft level in the order of its rows, and the vectors of its iteration. */
 typedef struct sk_stress_strips {
-    int32_t count, ratios, runs;
-    int32_t *first; /* [units + 1] strips of a unit, a component in a run of blocks: component x runs + run */
-    int32_t stages, *unit, *stage; /* [units] by stage; [stages + 1] the first of a stage in it */
-    sk_stress_strip *links;        /* [count] */
+    int32_t count, ratios, slabs;
+    int32_t (*first)[SELKIE_DIM + 1];                      /* [slabs] strips of each component */
+    sk_stress_strip *links;                                /* [count] */
     float (*ratio)[SK_STRESS_NEIGHBOURS][SK_STRESS_LANES]; /* [ratios] omega x coefficient over diagonal */
     int32_t *place;                                        /* [unknowns] places in the vectors */
-    int32_t seam_count;
-    sk_stress_seam *seams;             /* NULL = there are none */
-    float *diagonal;                   /* 0 where there is no unknown */
-    float *s, *p, *w, *v, *x, *across; /* see stress_soft_dim.c; x is the solution */
-    double *partial, *curvature;       /* sums of chunks, and of units */
+    int32_t *first_seam;                                   /* [slabs + 1] */
+    sk_stress_seam *seams;                                 /* NULL = there are none */
+    float *diagonal;                                       /* 0 where there is no unknown */
+    float *s, *p, *w, *v, *x, *across;                     /* see stress_soft_dim.c; x is the solution */
+    double *partial[2];                                    /* sums of chunks */
 } sk_stress_strips;
 
 typedef struct vectors {
