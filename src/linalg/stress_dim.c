@@ -483,8 +483,13 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         (*pieces[n])[level->count] = 0.0;
     }
     memset(v.p, 0, (size_t)level->count * sizeof *v.p);
+    for (int n = 0; n < 4 && hierarchy.soft; n++) {
+        SK_STRESS_TAKE(options->arena, v.soft[n], (size_t)level->count + 2 + SK_STRESS_PACK);
+        *v.soft[n]++ = 0.0f;
+        v.soft[n][level->count] = 0.0f;
+    }
     if (hierarchy.soft)
-        SK_TRY(SK_DIM(sk_stress_make_strips)(level, options, &v.strips, error));
+        SK_TRY(SK_DIM(sk_stress_pack)(level, options, &v.packs, error));
     for (int n = 0; n < 4; n++)
         SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
     float *source = NULL, *gain = NULL;

@@ -109,7 +109,7 @@ static sk_stress_bits find_row(const sk_stress_level *level, const weight_tiles 
     const float *normal = tiles->normal[a] + place, *before = normal - tile_step[a], *mass = level->mass[a] + here;
     const float *bulk = tiles->bulk ? tiles->bulk + place : NULL;
     const uint8_t *fixed = level->fixed[a] + here;
-    sk_stress_bits row = {0, 0, 0, 0, 0};
+    sk_stress_bits row = {0, 0, 0, 0};
     for (int n = 0; n < SK_BLOCK_N; n += 8) {
         const f8 own = f8_load(mass + n), first = f8_load(before + n), second = f8_load(normal + n);
         f8 diagonal = own + 2.0f * (first + second);
@@ -140,7 +140,7 @@ static sk_stress_bits find_row(const sk_stress_level *level, const weight_tiles 
     }
     for (int n = 0; n < SK_BLOCK_N && level->home; n++)
         row.unknown &= ~((uint32_t)sk_stress_is_copy(level, here + (size_t)n) << n);
-    row.uneven = row.own &= row.unknown;
+    row.own &= row.unknown;
     return row;
 }
 
@@ -505,7 +505,7 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
     SK_STRESS_TAKE(options->arena, level->own_mass, own);
     SK_STRESS_TAKE(options->arena, level->inverse, count);
     SK_STRESS_TAKE(options->arena, level->diagonal, count);
-    SK_STRESS_TAKE(options->arena, level->x, count + 2);
+    SK_STRESS_TAKE(options->arena, level->x, count + 2 + SK_STRESS_PACK);
     SK_STRESS_TAKE(options->arena, level->b, count + 1);
     SK_STRESS_TAKE(options->arena, level->residual, count + 1);
     *level->x++ = 0.0f;

@@ -9,6 +9,8 @@
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 
+enum { SK_STRESS_PACK = 8 }; /* rows that sweeps of a soft level take at once; vectors have so many values to spare */
+
 /* A half row is the faces of one colour in a row of a block along x. It is a group if all of them are unknowns and so
  * are all their neighbours, but for a face beyond the end of the row. Numbers in a half row of unknowns are
  * consecutive, so a sweep over groups loads vectors in place of single values. */
@@ -22,10 +24,9 @@ enum {
 enum { SK_STRESS_ROWS = SK_BLOCK_CELLS / SK_BLOCK_N };
 typedef struct sk_stress_bits {
     uint32_t unknown;
-    uint32_t uneven; /* unknowns with other coefficients than the shared ones */
-    uint32_t own;    /* unknowns that store their coefficients: those, and some even ones */
-    uint32_t group;  /* unknowns in groups */
-    uint32_t given;  /* faces whose velocity is given */
+    uint32_t own;   /* unknowns with coefficients of their own */
+    uint32_t group; /* unknowns in groups */
+    uint32_t given; /* faces whose velocity is given */
 } sk_stress_bits;
 
 /* The bits of the faces with even x; shifted by one, of those with odd x. */

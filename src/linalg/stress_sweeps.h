@@ -100,43 +100,20 @@ static inline __attribute__((unused)) colour_share share_colour(const sk_stress_
 
 /* --- Sums --- */
 
-enum { SK_STRESS_LANES = 8 };
-
-/* Faces of a soft level: see stress_soft_dim.c. */
-typedef struct sk_stress_strip {
-    int32_t ratio;                        /* its coefficients; those below the dimension are shared */
-    int32_t lanes;                        /* a bit for each unknown */
-    int32_t before, after;                /* is the strip before, or after it, its neighbour? */
-    int32_t column[SK_STRESS_NEIGHBOURS]; /* places of the neighbours of its first face */
-    int32_t
-        beyond[SK_STRESS_NEIGHBOURS]; /* and of the face of the first or last row, whose neighbour lies in other rows */
-} sk_stress_strip;
-
-/* Two rows with a stress that the preconditioner leaves out. */
-typedef struct sk_stress_seam {
-    int32_t row, column;
-    float ratio;
-} sk_stress_seam;
-
-/* The strips of a soft level in the order of its rows, and the vectors of its iteration. */
-typedef struct sk_stress_strips {
-    int32_t count, ratios, slabs;
-    int32_t (*first)[SELKIE_DIM + 1];                      /* [slabs] strips of each component */
-    sk_stress_strip *links;                                /* [count] */
-    float (*ratio)[SK_STRESS_NEIGHBOURS][SK_STRESS_LANES]; /* [ratios] omega x coefficient over diagonal */
-    int32_t *place;                                        /* [unknowns] places in the vectors */
-    int32_t *first_seam;                                   /* [slabs + 1] */
-    sk_stress_seam *seams;                                 /* NULL = there are none */
-    float *diagonal;                                       /* 0 where there is no unknown */
-    float *s, *p, *w, *v, *x, *across;                     /* see stress_soft_dim.c; x is the solution */
-    double *partial[2];                                    /* sums of chunks */
-} sk_stress_strips;
+/* Rows of a soft level outside groups, in packs: rows with consecutive numbers, lane by lane. */
+typedef struct sk_stress_packs {
+    int32_t first[SK_STRESS_COLOURS + 1];                    /* pack of each colour */
+    int32_t grouped[SK_STRESS_COLOURS];                      /* end in `own_row` of the uneven rows in groups */
+    int32_t (*column)[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK]; /* [packs] */
+    float (*ratio)[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK];    /* [packs] coefficient over diagonal */
+} sk_stress_packs;
 
 typedef struct vectors {
-    double *x, *r, *p, *q;   /* [count + 1]; the last stays 0, and a value before the first */
-    double *right;           /* [count + 1] the right side */
-    sk_stress_strips strips; /* of a soft level */
-    double *partial[4];      /* sums of chunks; several, so that a thread may begin one while others read the last */
+    double *x, *r, *p, *q; /* [count + 1]; the last stays 0, and a value before the first */
+    double *right;         /* [count + 1] the right side */
+    float *soft[4];        /* the same, for a soft level */
+    sk_stress_packs packs; /* its rows */
+    double *partial[4];    /* sums of chunks; several, so that a thread may begin one while others read the last */
 } vectors;
 
 /* What a thread does in a solve. */
@@ -181,9 +158,9 @@ static inline __attribute__((unused)) chains chains_at(const double *values, int
 /* A symmetric V cycle from level `at` on, for A x = b from x = 0. */
 void SK_DIM(sk_stress_cycle)(const sk_stress_hierarchy *hierarchy, int at, sk_team team);
 
-/* Lays out the rows of a soft level and takes its vectors. */
-selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk_stress_options *options,
-                                          sk_stress_strips *strips, selkie_error *error);
+/* Packs the rows of a soft level. */
+selkie_code SK_DIM(sk_stress_pack)(const sk_stress_level *level, const sk_stress_options *options,
+                                   sk_stress_packs *packs, selkie_error *error);
 
 /* Conjugate gradients for a soft level, in single precision. The level holds the residual over `scale`. Sets p to the
  * correction of x that lowers the residual to about `reduction`. Returns the number of iterations. */
