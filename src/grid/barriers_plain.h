@@ -58,7 +58,9 @@ enum { STAND_PUSHES = 6 };
 SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3])
 {
     const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
-    const double deepest = h; /* half of the thinnest wall that kernels resolve: they are two cells wide */
+    /* Half of the thinnest wall that kernels resolve: they are two cells wide. Beside rigid bodies half a cell: faces that
+     * a stand in a body closes stop particles without an impulse on it. */
+    const double deepest = (solids->blur_faces || !solids->body_count ? 1.0 : 0.5) * h;
     stand place = {{centre[0], centre[1], centre[2]}, 1};
 
     /* Push the place out of each obstacle whose surface is nearer than the gap. */
