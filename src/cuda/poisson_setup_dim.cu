@@ -389,6 +389,16 @@ SK_DEVICE float part_of_four(float4 values, int c)
     return c == 0 ? values.x : c == 1 ? values.y : c == 2 ? values.z : values.w;
 }
 
+/* Right sides and the inverses of the diagonals, from a lane's first cell on. */
+SK_DEVICE void load_right_sides(const sk_step *step, const sk_cuda_level *level, size_t base, float4 right[FOURS],
+                                float4 inverse[FOURS])
+{
+    for (int part = 0; part < FOURS; part++) {
+        right[part] = load_four(step->grid.fields[SK_FIELD_RIGHT_SIDE] + base + 128 * part);
+        inverse[part] = load_four(level->inverse + base + 128 * part);
+    }
+}
+
 /* Links the blocks of level 0, and finds the largest right side and from it the scale. By the first `width` thread
  * blocks, a warp a block. */
 SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width)
@@ -399,10 +409,7 @@ SK_DEVICE void find_scale(const sk_step *step, sk_cuda_solver *solver, int width
         const int block = block_of_warp(solver, first);
         const size_t base = (size_t)block * CELLS + 4 * lane;
         float4 right[FOURS], inverse[FOURS];
-        for (int part = 0; part < FOURS; part++) {
-            right[part] = load_four(step->grid.fields[SK_FIELD_RIGHT_SIDE] + base + 128 * part);
-            inverse[part] = load_four(level->inverse + base + 128 * part);
-        }
+        load_right_sides(step, level, base, right, inverse);
         int coordinates[3];
         coordinates_of(level, level->place[block], coordinates);
         if (block)
@@ -503,10 +510,7 @@ SK_DEVICE void start_solve(const sk_step *step, sk_cuda_solver *solver)
         const int block = block_of_warp(solver, first);
         const size_t base = (size_t)block * CELLS + 4 * lane;
         float4 right[FOURS], inverse[FOURS];
-        for (int part = 0; part < FOURS; part++) {
-            right[part] = load_four(step->grid.fields[SK_FIELD_RIGHT_SIDE] + base + 128 * part);
-            inverse[part] = load_four(level->inverse + base + 128 * part);
-        }
+        load_right_sides(step, level, base, right, inverse);
         double sums[2] = {0.0, 0.0};
         for (int part = 0; block && part < FOURS; part++) {
             float r[4];
