@@ -58,8 +58,8 @@ enum { STAND_PUSHES = 6 };
 SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3])
 {
     const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
-    /* Half of the thinnest wall that kernels resolve: they are two cells wide. Beside rigid bodies half a cell: faces that
-     * a stand in a body closes stop particles without an impulse on it. */
+    /* Half of the thinnest wall that kernels resolve: they are two cells wide. Beside rigid bodies half a cell: faces
+     * that a stand in a body closes stop particles without an impulse on it. */
     const double deepest = (solids->blur_faces || !solids->body_count ? 1.0 : 0.5) * h;
     stand place = {{centre[0], centre[1], centre[2]}, 1};
 
