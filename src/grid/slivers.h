@@ -6,7 +6,8 @@
  * body does not gain. So they keep their own velocity there, and it changes like that of the liquid beside the face.
  * The contact of the particles with the body stops them, and conserves momentum.
  *
- * The open fraction of a sliver is -0. Faces beside a surface that holds liquid are no slivers.
+ * The open fraction of a sliver, and of a face that bodies cover in full, is -0; particles reach only the former. Faces
+ * beside a surface that holds liquid are no slivers.
  */
 #ifndef SK_GRID_SLIVERS_H
 #define SK_GRID_SLIVERS_H

@@ -364,8 +364,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
         SK_DIM(sk_extrapolate)(grid, &of_change);
     }
 
-    /* Behind plain walls and in bodies the means are right already: the tangential velocity slips, and the normal one
-     * is 0. */
+    /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. Faces in
+     * bodies keep the means: contacts act on their particles. */
     int constrained = 0;
     for (int w = 0; w < solid_count; w++)
         if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]] && has_closed_faces(step, solid_blocks[w]))
