@@ -1,6 +1,6 @@
 /* Level 0 of the GPU solver where most faces are open or closed as a whole: kernels that work on the bits of open sides
- * instead of coefficients. Sweeps, restrictions and products have the same bits as those of the general kernels; sums are
- * added up in another order. Private to src/cuda; for files compiled per dimension.
+ * instead of coefficients. Sweeps, restrictions and products have the same bits as those of the general kernels; sums
+ * are added up in another order. Private to src/cuda; for files compiled per dimension.
  *
  * A row takes one byte, so that a visit of a block moves a third of the bytes. What does not change during a solve is
  * loaded a block ahead. Blocks of other rows take the general way, after the others.

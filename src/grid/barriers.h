@@ -2,7 +2,8 @@
  *
  * Distances sampled every half cell miss a plate between two samples, and a cell on both sides of it belongs to one
  * side only. Each cell therefore has a stand: its centre or, if that lies less than a cell inside an obstacle (half a
- * cell in scenes with rigid bodies and bilateral pressure), the nearest place outside. A wall between the stands of two cells closes the face between them. What the stand of a cell
+ * cell in scenes with rigid bodies and bilateral pressure), the nearest place outside. A wall between the stands of two
+ * cells closes the face between them. What the stand of a cell
  * does not see counts as solid in its kernel, and the particles there do not count in its density.
  *
  * Edges are no straight lines between samples either: by samples alone, a face in the end of a plate is open as a
