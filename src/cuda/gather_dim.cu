@@ -172,6 +172,21 @@ SK_DEVICE void add_up_cell(const sk_plain_frame *frame, const sk_plain_data *dat
     }
 }
 
+/* The cells of a layer reach a node in nine rounds, one for each offset in the plane of the layer, those of one row of
+ * offsets after each other. */
+enum { ROUNDS = 9, ROUNDS_OF_ROW = 3 };
+
+/* Waits after a round for the threads whose cells reach the same nodes. A layer has two warps of four rows of cells
+ * each. A node beside the border of both takes the cells of its rows in turn: only between the rows of offsets do the
+ * warps wait for each other. */
+SK_DEVICE void end_round(int round)
+{
+    if (round % ROUNDS_OF_ROW == ROUNDS_OF_ROW - 1)
+        __syncthreads();
+    else
+        __syncwarp();
+}
+
 /* Values of a node in a tile: momentum and mass of the three faces, and the centre. */
 enum { OF_MOMENTUM = 0, OF_MASS = 3, OF_CENTRE = 6, VALUES = 7 };
 
@@ -201,7 +216,7 @@ static __global__ void __launch_bounds__(LAYER, 4)
                 continue;
             add_up_cell<APIC>(&frame, &particles, &own, &sums);
 #pragma unroll
-            for (int round = 0; round < 9; round++) {
+            for (int round = 0; round < ROUNDS; round++) {
                 const int ox = round % 3 - 1, oy = round / 3 - 1;
 #pragma unroll
                 for (int oz = -1; oz <= 1; oz++) {
@@ -218,7 +233,7 @@ static __global__ void __launch_bounds__(LAYER, 4)
                         tile[OF_MASS + d][node] += sums.mass[d][n];
                     }
                 }
-                __syncthreads();
+                end_round(round);
             }
         }
         float *to = data->tiles + (size_t)(block - 1) * VALUES * TILE;

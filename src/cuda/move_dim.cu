@@ -16,11 +16,13 @@ extern "C" {
 
 enum {
     N = SK_BLOCK_N,
-    NEAR_SIDE = SK_NEAR_TILE, /* cells of a tile with a halo of one cell, and of two cells */
-    FAR_SIDE = SK_FAR_TILE,
+    NEAR_SIDE = SK_NEAR_TILE, /* cells of a tile with a halo of one cell */
     NEAR = SELKIE_DIM == 3 ? NEAR_SIDE * NEAR_SIDE * NEAR_SIDE : NEAR_SIDE * NEAR_SIDE,
-    FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
+    WARPS = SK_CUDA_THREADS / 32
 };
+
+/* Particles that move farther than this in a step, in cells, get the wide tile. It takes longer to load. */
+#define FAST_PARTICLES 1.5
 
 /* Thread blocks of a move without obstacles that share a multiprocessor. */
 enum { MOVE_SHARE = 2 };
@@ -32,11 +34,13 @@ enum { NOTHING, OBSTACLES, JOINED_SIDES, OBSTACLES_AND_SIDES = OBSTACLES | JOINE
 enum { GIVES = 1, TRAVELS = 2, WHOLE = GIVES | TRAVELS };
 
 /* The fields that the particles of a block sample, in shared memory. */
-typedef struct move_tiles {
-    float mixed[SELKIE_DIM * NEAR]; /* what the velocities of particles sample */
-    float end[SELKIE_DIM * NEAR];   /* velocity at the end of a reflected step, at the start of a path */
-    float velocity[SELKIE_DIM * FAR];
-} move_tiles;
+template <sk_tile_side SIDE> struct move_tiles {
+    enum { CELLS = SELKIE_DIM == 3 ? SIDE * SIDE * SIDE : SIDE * SIDE };
+    float mixed[SELKIE_DIM * NEAR];     /* what the velocities of particles sample */
+    float end[SELKIE_DIM * NEAR];       /* velocity at the end of a reflected step, at the start of a path */
+    float velocity[SELKIE_DIM * CELLS]; /* along the paths */
+    uint32_t missed[WARPS][2 * 32];     /* particles of each warp for which the tiles do not suffice */
+};
 
 /* Index in the fields of cell n of a tile with a side and a halo. */
 SK_DEVICE size_t cell_of_tile(const int32_t slots[SK_NEIGHBOURS], int n, int side, int halo)
@@ -46,9 +50,10 @@ SK_DEVICE size_t cell_of_tile(const int32_t slots[SK_NEIGHBOURS], int n, int sid
 }
 
 /* By all threads of a thread block, before a barrier. */
-template <int PARTS>
-SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *options, int block, move_tiles *tiles)
+template <int PARTS, sk_tile_side SIDE>
+SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *options, int block, move_tiles<SIDE> *tiles)
 {
+    enum { FAR = move_tiles<SIDE>::CELLS, HALO = (SIDE - N) / 2 };
     const sk_grid *grid = &step->grid;
     const int flip = options->kind == SK_TRANSFER_FLIP;
     __shared__ int32_t slots[SK_NEIGHBOURS];
@@ -68,7 +73,7 @@ SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *option
         }
     }
     for (int n = (int)threadIdx.x; PARTS & TRAVELS && n < FAR; n += (int)blockDim.x) {
-        const size_t at = cell_of_tile(slots, n, FAR_SIDE, 2);
+        const size_t at = cell_of_tile(slots, n, SIDE, HALO);
         for (int d = 0; d < SELKIE_DIM; d++)
             SK_CUDA_COPY(tiles->velocity + d * FAR + n, velocity[d] + at);
     }
@@ -180,13 +185,13 @@ SK_DEVICE int sweep_path(void *obstacles, const float from[3], float to[3], doub
 
 /* Moves a particle through the step. Returns whether it left the domain. `missed`, if it is not NULL, gets 1 where the
  * tiles do not suffice: the particle is then as before. */
-template <int AMONG>
+template <int AMONG, sk_tile_side SIDE>
 SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
                      const sk_advection *a, sk_particle *particle, int *missed)
 {
     obstacles_met met = {step, constants, data, (particle->flags & SK_PARTICLE_INSIDE) != 0, {-1, {0.0f, 0.0f, 0.0f}}};
     sk_traveller traveller = {
-        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0, missed};
+        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0, missed, SIDE};
     for (int d = 0; d < SELKIE_DIM; d++) {
         traveller.x[d] = particle->position[d];
         traveller.own[d] = particle->velocity[d];
@@ -204,32 +209,70 @@ SK_DEVICE int travel(const sk_step *step, const sk_cuda_constants *constants, co
     return gone;
 }
 
-/* The same for the few that leave the tiles or come to unknown velocities. It is called: with its calls in the loop
- * over the particles fewer threads would fit on a multiprocessor. */
-template <int AMONG>
+/* The same for those that leave the tiles or come to unknown velocities. It is called: with its calls in the loop over
+ * the particles fewer threads would fit on a multiprocessor. */
+template <int AMONG, sk_tile_side SIDE>
 static __device__ __noinline__ int travel_far(const sk_step *step, const sk_advection *a, sk_particle *particle)
 {
-    return travel<AMONG>(step, nullptr, nullptr, a, particle, nullptr);
+    return travel<AMONG, SIDE>(step, nullptr, nullptr, a, particle, nullptr);
+}
+
+/* What a thread's particles add to the sums of the launch. */
+typedef struct move_sums {
+    double kinetic, position[3];
+    float fastest2;
+    int bad, left;
+} move_sums;
+
+SK_DEVICE void add_arrival(const sk_particle *particle, int gone, move_sums *sums)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sums->position[d] += gone ? 0.0 : (double)particle->position[d];
+    sums->left += gone;
+}
+
+/* Appends the particles of a warp that missed to its list, which has `count`. Returns their new number. */
+SK_DEVICE int list_missed(int missed, uint32_t p, uint32_t *list, int count)
+{
+    const unsigned all = __ballot_sync(~0u, missed), before = all & ((1u << threadIdx.x % 32) - 1u);
+    if (missed)
+        list[count + __popc(before)] = p;
+    __syncwarp();
+    return count + __popc(all);
+}
+
+/* Moves such a particle. Returns whether it stays in its block. */
+template <int AMONG, sk_tile_side SIDE>
+SK_DEVICE int move_missed(const sk_step *step, sk_cuda_data *data, const sk_advection *a, uint32_t p, int own_place,
+                          move_sums *sums)
+{
+    sk_particle *record = &step->particles.records[p], particle = load_particle(record);
+    const int gone = travel_far<AMONG, SIDE>(step, a, &particle);
+    store_particle(record, particle);
+    add_arrival(&particle, gone, sums);
+    return find_key(a->corner, a->inverse, a->velocity.blocks, data, p, particle.position, gone, own_place);
 }
 
 /* Particles among obstacles move again after this: their keys are those of the sort. */
-template <int AMONG, int PARTS>
+template <int AMONG, int PARTS, sk_tile_side SIDE>
 static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG &OBSTACLES ? 1 : MOVE_SHARE)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
-    __shared__ move_tiles tiles;
+    SK_CUDA_LARGE_SHARED(float, all_tiles, sizeof(move_tiles<SIDE>) / sizeof(float));
+    move_tiles<SIDE> &tiles = *(move_tiles<SIDE> *)(void *)all_tiles;
     __shared__ sk_advection a; /* too large for registers */
     __shared__ int own_place;
+    enum { HALO = (SIDE - N) / 2, LISTS = PARTS & TRAVELS && !(AMONG & OBSTACLES) && SIDE == SK_WIDE_TILE };
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
     const sk_transfer_options options = constants->options;
     float *affine = affine_of(step, constants);
     sk_particle *const records = step->particles.records;
-    double kinetic = 0.0, position[3] = {0.0, 0.0, 0.0};
-    float fastest2 = 0.0f;
-    int bad = 0, left = 0;
+    move_sums sums = {0.0, {0.0, 0.0, 0.0}, 0.0f, 0, 0};
     const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    const unsigned lane = threadIdx.x % 32;
+    uint32_t *missed_ones = tiles.missed[threadIdx.x / 32];
     if (threadIdx.x == 0) {
         a = constants->advection;
         a.velocity.tile = tiles.velocity;
@@ -246,7 +289,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG &OBSTACLES ? 1 :
             corner[d] = grid->coordinates[block][d] * N;
         __syncthreads();
         if (threadIdx.x < SELKIE_DIM) {
-            a.velocity.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 2;
+            a.velocity.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - HALO;
             a.end.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 1;
         }
         if (threadIdx.x == 0)
@@ -254,45 +297,65 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS, AMONG &OBSTACLES ? 1 :
                         grid->blocks[0] * (grid->coordinates[block][1] + grid->blocks[1] * grid->coordinates[block][2]);
         if (threadIdx.x == 0)
             ask_for_particles(records, first, first + 2 * blockDim.x, last);
-        load_tiles<PARTS>(step, &options, block, &tiles);
+        load_tiles<PARTS, SIDE>(step, &options, block, &tiles);
         __syncthreads();
-        int stay = 0;
-        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
-            sk_particle particle = load_particle(&records[p]);
-            if (threadIdx.x == 0)
-                ask_for_particles(records, p + 2 * blockDim.x, p + 3 * blockDim.x, last);
-            if (PARTS & GIVES) {
-                const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
-                                                   affine ? affine + 9 * (size_t)p : nullptr);
-                fastest2 = speed2 > fastest2 ? speed2 : fastest2;
-                kinetic += 0.5 * (double)speed2;
-                bad += !(speed2 < 1e30f);
-                if (options.flying)
-                    particle.flags = flags_in_flight(&frame, options.flying, block, corner, &particle);
-            }
-            if (PARTS & TRAVELS) {
-                int missed = 0, gone = 0;
-                gone = travel<AMONG>(step, constants, data, &a, &particle, AMONG & OBSTACLES ? nullptr : &missed);
-                if (!(AMONG & OBSTACLES) && missed) {
-                    sk_particle far = particle;
-                    gone = travel_far<AMONG & JOINED_SIDES>(step, &a, &far);
-                    particle = far;
+        int stay = 0, waiting = 0;
+        /* With lists, all threads of a warp stay. */
+        for (uint32_t p = first + threadIdx.x; (LISTS ? p - lane : p) < last; p += blockDim.x) {
+            int missed = 0, gone = 0;
+            if (!LISTS || p < last) {
+                sk_particle particle = load_particle(&records[p]);
+                if (threadIdx.x == 0)
+                    ask_for_particles(records, p + 2 * blockDim.x, p + 3 * blockDim.x, last);
+                if (PARTS & GIVES) {
+                    const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
+                                                       affine ? affine + 9 * (size_t)p : nullptr);
+                    sums.fastest2 = speed2 > sums.fastest2 ? speed2 : sums.fastest2;
+                    sums.kinetic += 0.5 * (double)speed2;
+                    sums.bad += !(speed2 < 1e30f);
+                    if (options.flying)
+                        particle.flags = flags_in_flight(&frame, options.flying, block, corner, &particle);
                 }
-                for (int d = 0; d < SELKIE_DIM; d++)
-                    position[d] += gone ? 0.0 : (double)particle.position[d];
-                left += gone;
-                if (!(AMONG & OBSTACLES))
-                    stay |=
-                        find_key(a.corner, a.inverse, a.velocity.blocks, data, p, particle.position, gone, own_place);
+                if (PARTS & TRAVELS)
+                    gone = travel<AMONG, SIDE>(step, constants, data, &a, &particle,
+                                               AMONG & OBSTACLES ? nullptr : &missed);
+                if (PARTS & TRAVELS && !LISTS && missed) {
+                    sk_particle far = particle;
+                    gone = travel_far<AMONG & JOINED_SIDES, SIDE>(step, &a, &far);
+                    particle = far;
+                    missed = 0;
+                }
+                store_particle(&records[p], particle);
+                if (PARTS & TRAVELS && !missed) {
+                    add_arrival(&particle, gone, &sums);
+                    if (!(AMONG & OBSTACLES))
+                        stay |= find_key(a.corner, a.inverse, a.velocity.blocks, data, p, particle.position, gone,
+                                         own_place);
+                }
             }
-            store_particle(&records[p], particle);
+            if (!LISTS)
+                continue;
+
+            /* A warp waits for its slowest thread: those that missed move 32 at a time, the rest at the end. */
+            waiting = list_missed(missed, p, missed_ones, waiting);
+            const int is_end = p - lane + blockDim.x >= last;
+            while (waiting >= 32 || (is_end && waiting)) {
+                const int taken = waiting < 32 ? waiting : 32;
+                waiting -= taken;
+                if ((int)lane < taken)
+                    stay |= move_missed<AMONG & JOINED_SIDES, SIDE>(step, data, &a, missed_ones[waiting + (int)lane],
+                                                                    own_place, &sums);
+                __syncwarp();
+            }
         }
         if (stay && !data->marked[own_place])
             data->marked[own_place] = 1;
     }
 
     /* Sums in a fixed order. */
-    double total[6] = {kinetic, position[0], position[1], position[2], (double)bad, (double)left}, fastest = fastest2;
+    double total[6] = {sums.kinetic,     sums.position[0], sums.position[1],
+                       sums.position[2], (double)sums.bad, (double)sums.left};
+    double fastest = sums.fastest2;
     if (!sum_over_launch(data, total, &fastest))
         return;
     if (threadIdx.x == 0 && PARTS & GIVES) {
@@ -411,35 +474,50 @@ selkie_code SK_DIM(sk_cuda_masses)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-static void launch_move(sk_cuda *cuda, const sk_step *host)
+template <int AMONG, int PARTS, sk_tile_side SIDE> static void launch_parts(sk_cuda *cuda)
 {
-    const sk_step *step = &cuda->device->step;
-    const sk_cuda_constants *constants = &cuda->device->constants;
-    if (host->solids.obstacle_count && host->grid.periodic)
-        SK_LAUNCH(cuda, (move<OBSTACLES_AND_SIDES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants,
-                  cuda->data);
-    else if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, (move<OBSTACLES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
-    else if (host->grid.periodic)
-        SK_LAUNCH(cuda, (move<JOINED_SIDES, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
-    else
-        SK_LAUNCH(cuda, (move<NOTHING, WHOLE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
+    SK_LAUNCH_LARGE(cuda, (move<AMONG, PARTS, SIDE>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, sizeof(move_tiles<SIDE>),
+                    &cuda->device->step, &cuda->device->constants, cuda->data);
 }
 
-selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)
+template <int PARTS, sk_tile_side SIDE> static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
-    SK_TRY(sk_cuda_run(step, "move", launch_move, error));
+    if (host->solids.obstacle_count && host->grid.periodic)
+        launch_parts<OBSTACLES_AND_SIDES, PARTS, SK_FAR_TILE>(cuda);
+    else if (host->solids.obstacle_count)
+        launch_parts<OBSTACLES, PARTS, SK_FAR_TILE>(cuda);
+    else if (host->grid.periodic)
+        launch_parts<JOINED_SIDES, PARTS, SIDE>(cuda);
+    else
+        launch_parts<NOTHING, PARTS, SIDE>(cuda);
+}
+
+/* Did particles cross several cells a step of this length, at the speed at its start? */
+static int is_fast(const sk_step *step)
+{
+    return step->sums.max_speed * step->dt > FAST_PARTICLES * step->grid.cell_size;
+}
+
+/* After the paths. */
+static selkie_code finish_move(sk_step *step, selkie_error *error)
+{
     sk_particles_moved(&step->particles);
     step->cuda->particles_here = 0;
     step->cuda->has_keys = step->solids.obstacle_count == 0;
     return sk_cuda_finish_step(step, error);
 }
 
+selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)
+{
+    SK_TRY(is_fast(step) ? sk_cuda_run(step, "move of fast particles", launch_move<WHOLE, SK_WIDE_TILE>, error)
+                         : sk_cuda_run(step, "move", launch_move<WHOLE, SK_FAR_TILE>, error));
+    return finish_move(step, error);
+}
+
 static void launch_give(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH(cuda, (move<NOTHING, GIVES>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, &cuda->device->step,
-              &cuda->device->constants, cuda->data);
+    launch_parts<NOTHING, GIVES, SK_NEAR_TILE>(cuda);
 }
 
 selkie_code SK_DIM(sk_cuda_to_particles)(sk_step *step, selkie_error *error)
@@ -448,28 +526,11 @@ selkie_code SK_DIM(sk_cuda_to_particles)(sk_step *step, selkie_error *error)
     return sk_cuda_run(step, "to_particles", launch_give, error);
 }
 
-static void launch_advect(sk_cuda *cuda, const sk_step *host)
-{
-    const sk_step *step = &cuda->device->step;
-    const sk_cuda_constants *constants = &cuda->device->constants;
-    if (host->solids.obstacle_count && host->grid.periodic)
-        SK_LAUNCH(cuda, (move<OBSTACLES_AND_SIDES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants,
-                  cuda->data);
-    else if (host->solids.obstacle_count)
-        SK_LAUNCH(cuda, (move<OBSTACLES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
-    else if (host->grid.periodic)
-        SK_LAUNCH(cuda, (move<JOINED_SIDES, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
-    else
-        SK_LAUNCH(cuda, (move<NOTHING, TRAVELS>), SK_CUDA_SUMS * 2, SK_CUDA_THREADS, step, constants, cuda->data);
-}
-
 selkie_code SK_DIM(sk_cuda_advect)(sk_step *step, selkie_error *error)
 {
-    SK_TRY(sk_cuda_run(step, "advect", launch_advect, error));
-    sk_particles_moved(&step->particles);
-    step->cuda->particles_here = 0;
-    step->cuda->has_keys = step->solids.obstacle_count == 0;
-    return sk_cuda_finish_step(step, error);
+    SK_TRY(is_fast(step) ? sk_cuda_run(step, "advect of fast particles", launch_move<TRAVELS, SK_WIDE_TILE>, error)
+                         : sk_cuda_run(step, "advect", launch_move<TRAVELS, SK_FAR_TILE>, error));
+    return finish_move(step, error);
 }
 
 void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)

@@ -22,9 +22,13 @@ typedef struct sk_velocity_blocks {
 
 enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* of a piece of three nodes along each axis */
 
-/* Cells along a side of a tile: a block and one layer around it, or two. A constant, so that a place in a tile is a
- * base and eight known offsets. */
-typedef enum sk_tile_side { SK_NEAR_TILE = SK_BLOCK_N + 2, SK_FAR_TILE = SK_BLOCK_N + 4 } sk_tile_side;
+/* Cells along a side of a tile: a block and one layer around it, two, or four. A constant, so that a place in a tile is
+ * a base and eight known offsets. */
+typedef enum sk_tile_side {
+    SK_NEAR_TILE = SK_BLOCK_N + 2,
+    SK_FAR_TILE = SK_BLOCK_N + 4,
+    SK_WIDE_TILE = SK_BLOCK_N + 8
+} sk_tile_side;
 
 /* Slot and index of a cell of the grid; slot 0 if it has no block. */
 SK_KERNEL long sk_velocity_node(const sk_velocity_blocks *field, const int cell[3])

@@ -23,10 +23,11 @@ typedef struct sk_advection {
 
 /* A particle during its move. */
 typedef struct sk_traveller {
-    float x[3];   /* m */
-    float own[3]; /* m/s  its velocity, used where the grid's is unknown */
-    int flies;    /*      keeps its own velocity everywhere */
-    int *missed;  /*      gets 1 where its tiles do not suffice; NULL = the blocks are searched there */
+    float x[3];        /* m */
+    float own[3];      /* m/s  its velocity, used where the grid's is unknown */
+    int flies;         /*      keeps its own velocity everywhere */
+    int *missed;       /*      gets 1 where its tiles do not suffice; NULL = the blocks are searched there */
+    sk_tile_side side; /* of the tile of the velocity, if there is one */
 } sk_traveller;
 
 /* Velocity (m/s) of a field at a position (m), the particle's own where it is unknown. */
@@ -48,7 +49,7 @@ SK_KERNEL void sk_field_velocity(const sk_advection *a, const sk_velocity_blocks
 SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *particle, const float x[3],
                                   float velocity[3])
 {
-    sk_field_velocity(a, &a->velocity, SK_FAR_TILE, particle, x, velocity);
+    sk_field_velocity(a, &a->velocity, particle->side, particle, x, velocity);
 }
 
 /* Number of cells that the fastest component crosses in a time h (s). */

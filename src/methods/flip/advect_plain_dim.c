@@ -28,7 +28,7 @@ static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_
     const sk_solids *solids = &frame->step->solids;
     obstacles_met met = {frame, (particle->flags & SK_PARTICLE_INSIDE) != 0, {.obstacle = -1}};
     sk_traveller traveller = {
-        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0, NULL};
+        {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0, NULL, SK_FAR_TILE};
     memcpy(traveller.x, particle->position, SELKIE_DIM * sizeof(float));
     memcpy(traveller.own, particle->velocity, SELKIE_DIM * sizeof(float));
     const int gone = sk_travel(a, &traveller, solids->obstacle_count ? sweep_path : NULL, &met);

@@ -57,7 +57,26 @@ typedef struct sk_projected_face {
     float before;           /* what the particles gave, for walls */
 } sk_projected_face;
 
-SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cell cell, int d)
+/* What all faces of a step share. The divisions in it are in double precision: once a cell, not once a face. */
+typedef struct sk_projected_step {
+    float gain[SELKIE_DIM]; /* m/s  of gravity */
+    float rho, most;        /* part of a change that is reflected, and the most of it (m/s) */
+    int has_end;
+} sk_projected_step;
+
+SK_KERNEL sk_projected_step sk_plain_projected_step(const sk_step *step)
+{
+    sk_projected_step rules;
+    rules.has_end = flip_has_end(step);
+    rules.rho = rules.has_end ? (float)step->reflection : 0.0f;
+    rules.most = flip_most_reflected(step);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        rules.gain[d] = flip_gravity_gain(step, d);
+    return rules;
+}
+
+SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, const sk_projected_step *rules, sk_plain_cell cell,
+                                               int d)
 {
     const sk_grid *grid = &step->grid;
     const size_t here = sk_plain_index(cell);
@@ -85,21 +104,19 @@ SK_KERNEL sk_projected_face sk_plain_projected(const sk_step *step, sk_plain_cel
 
     /* Change of the velocity, for FLIP, and its reflection. */
     face.before = before;
-    face.change = sk_net_change(face.velocity, before, flip_gravity_gain(step, d));
+    face.change = sk_net_change(face.velocity, before, rules->gain[d]);
     face.end = face.velocity;
-    if (flip_has_end(step)) {
+    if (rules->has_end) {
         /* Closed walls of the domain do not reflect. */
-        const float rho = closed.on_wall ? 0.0f : (float)step->reflection;
-        const float more =
-            rho * sk_reflected_change(face.change, flip_gravity_gain(step, d), flip_most_reflected(step));
+        const float rho = closed.on_wall ? 0.0f : rules->rho;
+        const float more = rho * sk_reflected_change(face.change, rules->gain[d], rules->most);
         face.end = face.velocity + more;
         face.change += more;
     }
     if (closed.on_wall && before == before && !(open_fraction_at(step, cell, d) > 0.0f) &&
         wall_is_dry(step, cell, d, closed.on_wall)) {
-        const sk_face_after after = sk_wall_face(
-            grid->fields[SK_FIELD_VELOCITY_X + d][here], before, (float)closed.on_wall, flip_gravity_gain(step, d),
-            flip_has_end(step) ? (float)step->reflection : 0.0f, flip_most_reflected(step));
+        const sk_face_after after = sk_wall_face(grid->fields[SK_FIELD_VELOCITY_X + d][here], before,
+                                                 (float)closed.on_wall, rules->gain[d], rules->rho, rules->most);
         face.velocity = after.velocity;
         face.change = after.change;
         face.end = after.end;
@@ -114,17 +131,17 @@ SK_KERNEL int sk_plain_project_faces(const sk_step *step, sk_plain_cell cell)
     const sk_grid *grid = &step->grid;
     const size_t here = sk_plain_index(cell);
     const int among_walls = step->before_walls && !step->solids.plain[step->solids.block_slot[cell.slot]];
-    const int has_end = flip_has_end(step);
+    const sk_projected_step rules = sk_plain_projected_step(step);
     sk_projected_face faces[SELKIE_DIM];
     int known = 0;
     SK_KERNEL_UNROLL
     for (int d = 0; d < SELKIE_DIM; d++)
-        faces[d] = sk_plain_projected(step, cell, d);
+        faces[d] = sk_plain_projected(step, &rules, cell, d);
     SK_KERNEL_UNROLL
     for (int d = 0; d < SELKIE_DIM; d++) {
         grid->fields[SK_FIELD_VELOCITY_X + d][here] = faces[d].velocity;
         grid->fields[SK_FIELD_CHANGE_X + d][here] = faces[d].change;
-        if (has_end)
+        if (rules.has_end)
             grid->fields[step->end_velocity + d][here] = faces[d].end;
         if (among_walls)
             grid->fields[step->before_walls + d][here] = faces[d].before;
