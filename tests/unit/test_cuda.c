@@ -151,6 +151,44 @@ static void test_forces(void **state)
     selkie_world_destroy(cuda);
 }
 
+/* Columns that cross several cells a step in different directions, and turn: their paths leave the tiles of their
+ * blocks. Without pressure the paths are those of the plain form to the last bit. */
+static void fast_columns(int dimension, selkie_transfer transfer)
+{
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.transfer = transfer;
+    scene.pressure.start = 10.0;
+    for (int l = 0; l < 2; l++) {
+        liquids[l].velocity[0] = l ? -9.0 : 12.0;
+        liquids[l].velocity[1] = l ? 15.0 : 4.0;
+        liquids[l].velocity[2] = dimension == 3 ? 5.0 : 0.0;
+        liquids[l].angular_velocity[2] = 8.0;
+    }
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(plain->statistics.max_speed * scene.time.step > 3.0 * scene.domain.cell_size);
+        assert_true(difference(plain, cuda) == 0.0);
+    }
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_fast_columns_2d(void **state)
+{
+    (void)state;
+    fast_columns(2, SELKIE_TRANSFER_APIC);
+}
+
+static void test_fast_columns_3d(void **state)
+{
+    (void)state;
+    fast_columns(3, SELKIE_TRANSFER_FLIP);
+}
+
 static void test_free_fall_2d(void **state)
 {
     (void)state;
@@ -617,7 +655,8 @@ int main(void)
         cmocka_unit_test(test_obstacle_paths),  cmocka_unit_test(test_obstacles_2d),
         cmocka_unit_test(test_obstacles_3d),    cmocka_unit_test(test_sources_2d),
         cmocka_unit_test(test_sources_3d),      cmocka_unit_test(test_particle_forces),
-        cmocka_unit_test(test_empty_start),
+        cmocka_unit_test(test_empty_start),     cmocka_unit_test(test_fast_columns_2d),
+        cmocka_unit_test(test_fast_columns_3d),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));
