@@ -26,9 +26,11 @@
 #include "base/status.h"
 #include "geom/mesh_clean.h"
 
-#define ASSIMP(F)                                                                                                      \
-    F(aiImportFileEx)                                                                                                  \
-    F(aiReleaseImport) F(aiGetErrorString) F(aiGetVersionMajor) F(aiGetVersionMinor) F(aiGetVersionPatch)
+/* clang-format off */
+#define ASSIMP(F) \
+    F(aiImportFileEx) F(aiReleaseImport) F(aiGetErrorString) F(aiGetVersionMajor) F(aiGetVersionMinor) \
+    F(aiGetVersionPatch)
+/* clang-format on */
 
 enum { node_depth_limit = 256 };
 

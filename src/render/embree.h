@@ -16,12 +16,13 @@
 
 #include "base/library.h"
 
-#define SK_EMBREE(F)                                                                                                   \
-    F(rtcNewDevice)                                                                                                    \
-    F(rtcReleaseDevice) F(rtcGetDeviceError) F(rtcNewScene) F(rtcReleaseScene) F(rtcCommitScene)                       \
-        F(rtcSetSceneBuildQuality) F(rtcNewGeometry) F(rtcReleaseGeometry) F(rtcCommitGeometry) F(rtcAttachGeometry)   \
-            F(rtcSetGeometryTimeStepCount) F(rtcSetSharedGeometryBuffer) F(rtcSetNewGeometryBuffer) F(rtcIntersect1)   \
-                F(rtcIntersect16) F(rtcOccluded1)
+/* clang-format off */
+#define SK_EMBREE(F) \
+    F(rtcNewDevice) F(rtcReleaseDevice) F(rtcGetDeviceError) F(rtcNewScene) F(rtcReleaseScene) F(rtcCommitScene) \
+    F(rtcSetSceneBuildQuality) F(rtcNewGeometry) F(rtcReleaseGeometry) F(rtcCommitGeometry) F(rtcAttachGeometry) \
+    F(rtcSetGeometryTimeStepCount) F(rtcSetSharedGeometryBuffer) F(rtcSetNewGeometryBuffer) F(rtcIntersect1) \
+    F(rtcIntersect16) F(rtcOccluded1)
+/* clang-format on */
 SK_LIBRARY_TABLE(sk_embree, SK_EMBREE);
 
 static inline selkie_code sk_embree_load(sk_embree *embree, selkie_error *error)
