@@ -62,17 +62,17 @@ enum { contacts_of_pair = 32 };
     F(dBodyGetPosition) F(dBodyGetQuaternion) F(dBodySetAngularVel) F(dBodySetAutoDisableFlag) \
     F(dBodySetFiniteRotationMode) F(dBodySetForce) F(dBodySetKinematic) F(dBodySetLinearVel) F(dBodySetMass) \
     F(dBodySetPosition) F(dBodySetQuaternion) F(dBodySetRotation) F(dBodySetTorque) F(dCloseODE) F(dCollide) \
-    F(dCreateBox) F(dCreateCylinder) F(dCreateSphere) F(dCreateTriMesh) F(dGeomDestroy) F(dGeomGetAABB) \
-    F(dGeomGetBody) F(dGeomPlaneSetParams) F(dGeomSetBody) F(dGeomSetOffsetPosition) F(dGeomSetOffsetRotation) \
-    F(dGeomSetRotation) F(dGeomTriMeshDataBuildSingle) F(dGeomTriMeshDataCreate) F(dGeomTriMeshDataDestroy) \
-    F(dGetMessageHandler) F(dInitODE2) F(dJointAttach) F(dJointCreateAMotor) F(dJointCreateContact) \
-    F(dJointCreateHinge) F(dJointCreateLMotor) F(dJointGetHingeAngle) F(dJointGroupCreate) F(dJointGroupDestroy) \
-    F(dJointGroupEmpty) F(dJointSetAMotorAxis) F(dJointSetAMotorMode) F(dJointSetAMotorNumAxes) \
-    F(dJointSetAMotorParam) F(dJointSetHingeAnchor) F(dJointSetHingeAxis) F(dJointSetHingeParam) \
-    F(dJointSetLMotorAxis) F(dJointSetLMotorNumAxes) F(dJointSetLMotorParam) F(dMassSetParameters) \
-    F(dRFromAxisAndAngle) F(dRFromZAxis) F(dRSetIdentity) F(dSetMessageHandler) F(dWorldCreate) F(dWorldDestroy) \
-    F(dWorldSetCFM) F(dWorldSetContactMaxCorrectingVel) F(dWorldSetContactSurfaceLayer) F(dWorldSetERP) \
-    F(dWorldSetGravity) F(dWorldStep)
+    F(dCreateBox) F(dCreateCylinder) F(dCreatePlane) F(dCreateSphere) F(dCreateTriMesh) F(dGeomDestroy) \
+    F(dGeomGetAABB) F(dGeomGetBody) F(dGeomPlaneSetParams) F(dGeomSetBody) F(dGeomSetOffsetPosition) \
+    F(dGeomSetOffsetRotation) F(dGeomSetPosition) F(dGeomSetRotation) F(dGeomTriMeshDataBuildSingle) \
+    F(dGeomTriMeshDataCreate) F(dGeomTriMeshDataDestroy) F(dGetMessageHandler) F(dInitODE2) F(dJointAttach) \
+    F(dJointCreateAMotor) F(dJointCreateContact) F(dJointCreateHinge) F(dJointCreateLMotor) F(dJointGetHingeAngle) \
+    F(dJointGroupCreate) F(dJointGroupDestroy) F(dJointGroupEmpty) F(dJointSetAMotorAxis) F(dJointSetAMotorMode) \
+    F(dJointSetAMotorNumAxes) F(dJointSetAMotorParam) F(dJointSetHingeAnchor) F(dJointSetHingeAxis) \
+    F(dJointSetHingeParam) F(dJointSetLMotorAxis) F(dJointSetLMotorNumAxes) F(dJointSetLMotorParam) \
+    F(dMassSetParameters) F(dRFromAxisAndAngle) F(dRFromZAxis) F(dRSetIdentity) F(dSetMessageHandler) \
+    F(dWorldCreate) F(dWorldDestroy) F(dWorldSetCFM) F(dWorldSetContactMaxCorrectingVel) \
+    F(dWorldSetContactSurfaceLayer) F(dWorldSetERP) F(dWorldSetGravity) F(dWorldStep)
 /* clang-format on */
 SK_LIBRARY_TABLE(ode_functions, ODE);
 
