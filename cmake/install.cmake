@@ -36,25 +36,26 @@ if(TARGET selkie AND NOT CMAKE_CROSSCOMPILING)
 endif()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# --- pkg-config: a static link needs the libraries behind ours; those with a .pc file are named by it --------------------
+# --- pkg-config: a static link needs the libraries behind ours; those with a .pc file are named by it; a
+# library that is loaded at its first use is none of them -----------------------------------------------------------------
 set(SELKIE_PC_REQUIRES zlib)
 set(SELKIE_PC_LIBS -lm)
 set(SELKIE_STATIC_LINK -lz -lm)
-foreach(pair JSON:json-c ASSIMP:assimp PNG:libpng CAIRO:cairo ODE:ode ARPACK:arpack LAPACK:lapack)
+foreach(pair JSON:json-c ASSIMP:assimp PNG:libpng CAIRO:cairo ODE:ode ZSTD:libzstd ARPACK:arpack LAPACK:lapack)
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 feature)
   list(GET pair 1 package)
-  if(SELKIE_HAVE_${feature})
+  if(SELKIE_HAVE_${feature} AND NOT SELKIE_LATE_${feature})
     list(APPEND SELKIE_PC_REQUIRES ${package})
     pkg_check_modules(static_${feature} QUIET ${package})
     list(APPEND SELKIE_STATIC_LINK ${static_${feature}_LDFLAGS})
   endif()
 endforeach()
-if(SELKIE_HAVE_EMBREE) # Debian's embree has no .pc file
+if(SELKIE_HAVE_EMBREE AND NOT SELKIE_LATE_EMBREE) # Debian's embree has no .pc file
   list(APPEND SELKIE_PC_LIBS -lembree${SELKIE_EMBREE_MAJOR})
   list(APPEND SELKIE_STATIC_LINK -lembree${SELKIE_EMBREE_MAJOR})
 endif()
-foreach(library ${SELKIE_CUDA_LINK}) # the runtime of CUDA is a file, the others are names
+foreach(library ${SELKIE_CUDA_LINK} ${CMAKE_DL_LIBS}) # the runtime of CUDA is a file, the others are names
   if(NOT IS_ABSOLUTE ${library})
     set(library -l${library})
   endif()

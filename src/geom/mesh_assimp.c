@@ -20,9 +20,17 @@
 #include <assimp/cimport.h>
 #include <assimp/postprocess.h>
 #include <assimp/scene.h>
+#include <assimp/version.h>
 
+#include "base/library.h"
 #include "base/status.h"
 #include "geom/mesh_clean.h"
+
+/* clang-format off */
+#define ASSIMP(F) \
+    F(aiImportFileEx) F(aiReleaseImport) F(aiGetErrorString) F(aiGetVersionMajor) F(aiGetVersionMinor) \
+    F(aiGetVersionPatch)
+/* clang-format on */
 
 enum { node_depth_limit = 256 };
 
@@ -242,15 +250,30 @@ static selkie_code collect_all(collector *to, sk_memory *memory, selkie_error *e
 
 /* --- The load --- */
 
-static const struct aiScene *read_scene(const char *path, const char *name, selkie_error *error)
+selkie_code sk_assimp_open(sk_assimp *assimp, const char *name, selkie_error *error)
+{
+#if SELKIE_LATE_ASSIMP
+    static const char *const names[] = {ASSIMP(SK_LIBRARY_NAME)};
+    return sk_library_load(SELKIE_LATE_ASSIMP_FILE, SELKIE_LATE_ASSIMP_FOLDER, names, sizeof *assimp, assimp, name,
+                           error);
+#else
+    (void)name, (void)error;
+    *assimp = (sk_assimp){ASSIMP(SK_LIBRARY_ADDRESS)};
+    return SELKIE_OK;
+#endif
+}
+
+static const struct aiScene *read_scene(const sk_assimp *assimp, const char *path, const char *name,
+                                        selkie_error *error)
 {
     const char *slash = strrchr(path, '/');
     file_source source = {path, slash ? (size_t)(slash - path) + 1 : 0};
     struct aiFileIO io = {file_open, file_close, (char *)&source};
-    const struct aiScene *scene = aiImportFileEx(path, aiProcess_ValidateDataStructure | aiProcess_Triangulate, &io);
+    const struct aiScene *scene =
+        assimp->aiImportFileEx(path, aiProcess_ValidateDataStructure | aiProcess_Triangulate, &io);
     if (!scene) {
         char reason[400];
-        snprintf(reason, sizeof reason, "%s", aiGetErrorString());
+        snprintf(reason, sizeof reason, "%s", assimp->aiGetErrorString());
         for (char *c = reason; *c; c++) /* it may quote the file */
             if ((unsigned char)*c < 32 || (unsigned char)*c > 126)
                 *c = ' ';
@@ -265,11 +288,11 @@ static const struct aiScene *read_scene(const char *path, const char *name, selk
     return scene;
 }
 
-selkie_code sk_assimp_load(const char *path, const double placement[12], const char *name, sk_solid_mesh *mesh,
-                           selkie_error *error)
+selkie_code sk_assimp_load(const sk_assimp *assimp, const char *path, const double placement[12], const char *name,
+                           sk_solid_mesh *mesh, selkie_error *error)
 {
     memset(mesh, 0, sizeof *mesh);
-    const struct aiScene *scene = read_scene(path, name, error);
+    const struct aiScene *scene = read_scene(assimp, path, name, error);
     if (!scene)
         return SELKIE_ERROR_FORMAT;
     collector to = {.scene = scene, .mesh = mesh, .name = name};
@@ -277,7 +300,7 @@ selkie_code sk_assimp_load(const char *path, const double placement[12], const c
     selkie_code code = scene->mRootNode ? collect_all(&to, NULL, error)
                                         : sk_fail(error, SELKIE_ERROR_FORMAT, "%s: holds no scene", name);
     sk_release(NULL, to.moved_to);
-    aiReleaseImport(scene);
+    assimp->aiReleaseImport(scene);
     return code;
 }
 
@@ -285,12 +308,18 @@ selkie_code sk_assimp_load(const char *path, const double placement[12], const c
 
 #include "base/status.h"
 
-selkie_code sk_assimp_load(const char *path, const double placement[12], const char *name, sk_solid_mesh *mesh,
-                           selkie_error *error)
+selkie_code sk_assimp_open(sk_assimp *assimp, const char *name, selkie_error *error)
 {
-    (void)path, (void)placement, (void)mesh;
+    (void)assimp;
     return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
                    "%s: this build reads no meshes: install assimp (Debian: libassimp-dev) and build again", name);
+}
+
+selkie_code sk_assimp_load(const sk_assimp *assimp, const char *path, const double placement[12], const char *name,
+                           sk_solid_mesh *mesh, selkie_error *error)
+{
+    (void)path, (void)placement, (void)mesh;
+    return sk_assimp_open((sk_assimp *)(void *)(uintptr_t)assimp, name, error);
 }
 
 #endif

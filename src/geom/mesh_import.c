@@ -120,13 +120,13 @@ static void become_harmless(size_t file_bytes)
 #endif
 }
 
-static void __attribute__((noreturn))
-child(int pipe_end, const char *path, size_t file_bytes, const double placement[12], const char *name)
+static void __attribute__((noreturn)) child(int pipe_end, const sk_assimp *assimp, const char *path, size_t file_bytes,
+                                            const double placement[12], const char *name)
 {
     become_harmless(file_bytes);
     sk_solid_mesh mesh;
     selkie_error error = {0};
-    selkie_code code = sk_assimp_load(path, placement, name, &mesh, &error);
+    selkie_code code = sk_assimp_load(assimp, path, placement, name, &mesh, &error);
     reply_head head = {reply_mark, (uint64_t)code, 0, 0, 0};
     if (code != SELKIE_OK) {
         head.message_bytes = strlen(error.message);
@@ -234,12 +234,14 @@ static selkie_code import_apart(const char *path, size_t file_bytes, const doubl
                                 sk_solid_mesh *mesh, selkie_error *error)
 {
     int ends[2];
+    sk_assimp assimp;
+    SK_TRY(sk_assimp_open(&assimp, name, error));
     if (pipe2(ends, O_CLOEXEC) != 0)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be read: no pipe: %s", name, strerror(errno));
     pid_t process = fork();
     if (process == 0) {
         close(ends[0]);
-        child(ends[1], path, file_bytes, placement, name);
+        child(ends[1], &assimp, path, file_bytes, placement, name);
     }
     int reason = errno;
     close(ends[1]);
@@ -382,7 +384,7 @@ static selkie_code look_then_import(const char *path, const sk_mesh_placement *p
     code = import_apart(path, size, matrix, name, mesh, error);
     pthread_mutex_unlock(&import_turn);
 #else
-    code = sk_assimp_load(path, matrix, name, mesh, error);
+    code = sk_assimp_load(NULL, path, matrix, name, mesh, error);
 #endif
     return code == SELKIE_OK ? finish(mesh, name, error) : code;
 }

@@ -172,7 +172,7 @@ selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, size_t count, selkie_er
             keys[found++] = keys[i];
 
     sk_block_table_clear(&grid->table);
-    SK_TRY(sk_grid_reserve_blocks(grid, found * 2 + 64, error));
+    SK_TRY(sk_grid_reserve_blocks(grid, found + 1, error)); /* the blocks around them follow in assign_reached */
     SK_TRY(sk_block_table_reserve(&grid->table, grid->memory, found * 2 + 64, error));
     for (size_t i = 0; i < found; i++) {
         SK_TRY(sk_block_table_set(&grid->table, grid->memory, keys[i], (int32_t)i + 1, error));

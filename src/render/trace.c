@@ -19,7 +19,7 @@
 
 static selkie_code embree_failed(const sk_tracer *t, selkie_error *error)
 {
-    enum RTCError code = rtcGetDeviceError(t->device);
+    enum RTCError code = t->embree.rtcGetDeviceError(t->device);
     if (code == RTC_ERROR_NONE)
         return SELKIE_OK;
     return sk_fail(error, code == RTC_ERROR_OUT_OF_MEMORY ? SELKIE_ERROR_MEMORY : SELKIE_ERROR_INTERNAL,
@@ -28,12 +28,12 @@ static selkie_code embree_failed(const sk_tracer *t, selkie_error *error)
 
 static RTCScene finish_scene(const sk_tracer *t, RTCGeometry geometry)
 {
-    RTCScene scene = rtcNewScene(t->device);
-    rtcSetSceneBuildQuality(scene, RTC_BUILD_QUALITY_MEDIUM);
-    rtcCommitGeometry(geometry);
-    rtcAttachGeometry(scene, geometry);
-    rtcReleaseGeometry(geometry);
-    rtcCommitScene(scene);
+    RTCScene scene = t->embree.rtcNewScene(t->device);
+    t->embree.rtcSetSceneBuildQuality(scene, RTC_BUILD_QUALITY_MEDIUM);
+    t->embree.rtcCommitGeometry(geometry);
+    t->embree.rtcAttachGeometry(scene, geometry);
+    t->embree.rtcReleaseGeometry(geometry);
+    t->embree.rtcCommitScene(scene);
     return scene;
 }
 
@@ -74,16 +74,16 @@ static selkie_code move_water(sk_tracer *t, double shutter, selkie_error *error)
 }
 
 /* Vertices at one time or at the ends of the exposure. */
-static void set_vertices(RTCGeometry geometry, float *const moved[2], float *points, size_t count)
+static void set_vertices(const sk_tracer *t, RTCGeometry geometry, float *const moved[2], float *points, size_t count)
 {
     if (moved[0] && moved[1]) {
-        rtcSetGeometryTimeStepCount(geometry, 2);
+        t->embree.rtcSetGeometryTimeStepCount(geometry, 2);
         for (unsigned end = 0; end < 2; ++end)
-            rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, end, RTC_FORMAT_FLOAT3, moved[end], 0, 12,
-                                       count);
+            t->embree.rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, end, RTC_FORMAT_FLOAT3, moved[end],
+                                                 0, 12, count);
         return;
     }
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, points, 0, 12, count);
+    t->embree.rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, points, 0, 12, count);
 }
 
 static selkie_code add_water(sk_tracer *t, selkie_error *error)
@@ -96,10 +96,10 @@ static selkie_code add_water(sk_tracer *t, selkie_error *error)
     for (size_t i = 0; i < t->mesh.triangle_count; ++i)
         for (size_t c = 0; c < 3; ++c)
             memcpy(t->water_normals[i] + 3 * c, t->mesh.normals + 3 * (size_t)t->mesh.triangles[3 * i + c], 12);
-    RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
-    set_vertices(geometry, t->moved, t->mesh.positions, t->mesh.vertex_count);
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, t->mesh.triangles, 0, 12,
-                               t->mesh.triangle_count);
+    RTCGeometry geometry = t->embree.rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
+    set_vertices(t, geometry, t->moved, t->mesh.positions, t->mesh.vertex_count);
+    t->embree.rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, t->mesh.triangles, 0, 12,
+                                         t->mesh.triangle_count);
     t->water = finish_scene(t, geometry);
     find_box(t->mesh.vertex_count, t->mesh.positions, t->water_box);
     for (int end = 0; end < 2 && t->moved[end]; ++end)
@@ -197,13 +197,13 @@ static selkie_code add_solids(sk_tracer *t, const sk_picture_particles *particle
     if (!t->solid_triangles)
         return SELKIE_OK;
     SK_TRY(smooth_solids(t, error));
-    RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
-    set_vertices(geometry, t->solid_moved, t->solid_points, 3 * t->solid_triangles);
+    RTCGeometry geometry = t->embree.rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
+    set_vertices(t, geometry, t->solid_moved, t->solid_points, 3 * t->solid_triangles);
     find_box(3 * t->solid_triangles, t->solid_points, t->solid_box);
     for (int end = 0; end < 2 && t->solid_moved[end]; ++end)
         grow_box(3 * t->solid_triangles, t->solid_moved[end], t->solid_box);
     unsigned *index =
-        rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, t->solid_triangles);
+        t->embree.rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, t->solid_triangles);
     for (size_t i = 0; index && i < 3 * t->solid_triangles; ++i)
         index[i] = (unsigned)i;
     t->solids = finish_scene(t, geometry);
@@ -234,8 +234,8 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
     }
     if (!count)
         return SELKIE_OK;
-    RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_SPHERE_POINT);
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT4, t->ball, 0, 16, count);
+    RTCGeometry geometry = t->embree.rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_SPHERE_POINT);
+    t->embree.rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT4, t->ball, 0, 16, count);
     t->balls = finish_scene(t, geometry);
     return embree_failed(t, error);
 }
@@ -258,13 +258,13 @@ static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles
 static void tracer_free(sk_tracer *t)
 {
     if (t->water)
-        rtcReleaseScene(t->water);
+        t->embree.rtcReleaseScene(t->water);
     if (t->solids)
-        rtcReleaseScene(t->solids);
+        t->embree.rtcReleaseScene(t->solids);
     if (t->balls)
-        rtcReleaseScene(t->balls);
+        t->embree.rtcReleaseScene(t->balls);
     if (t->device)
-        rtcReleaseDevice(t->device);
+        t->embree.rtcReleaseDevice(t->device);
     sk_mesh_free(&t->mesh);
     sk_release(NULL, t->water_normals);
     sk_release(NULL, t->solid_points);
@@ -488,12 +488,13 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     t.cut_normal = v3_from(options->cut);
     t.cut_offset = (float)options->cut[3];
     t.has_cut = v3_dot(t.cut_normal, t.cut_normal) > 0.5f;
+    SK_TRY(sk_embree_load(&t.embree, error));
     char config[64];
     snprintf(config, sizeof config, "threads=%d", threads);
-    t.device = rtcNewDevice(config);
+    t.device = t.embree.rtcNewDevice(config);
     if (!t.device)
         return sk_fail(error, SELKIE_ERROR_INTERNAL, "picture: embree cannot be started (code %d)",
-                       (int)rtcGetDeviceError(NULL));
+                       (int)t.embree.rtcGetDeviceError(NULL));
     sk_camera_frame(stage, options->time, image->width, image->height, &t.camera);
     sk_tones tones;
     sk_tones_fill(&tones);

@@ -12,6 +12,7 @@
 typedef struct sk_tracer {
     const sk_stage *stage;
     sk_camera camera;
+    sk_embree embree;
     RTCDevice device;
     RTCScene water;        /* the liquid's surface, NULL if none */
     RTCScene solids;       /* obstacles, NULL if none */

@@ -29,7 +29,7 @@ static struct RTCRayHit shoot(const sk_tracer *t, RTCScene scene, vec3 from, vec
     ray.ray.mask = 0xffffffffu;
     ray.hit.geomID = RTC_INVALID_GEOMETRY_ID;
     ray.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
-    sk_embree_intersect(scene, &ray);
+    sk_embree_intersect(&t->embree, scene, &ray);
     return ray;
 }
 
@@ -204,7 +204,7 @@ void sk_trace_first_water(const sk_tracer *t, vec3 from, int count, const vec3 *
         rays.hit.geomID[i] = RTC_INVALID_GEOMETRY_ID;
         rays.hit.instID[0][i] = RTC_INVALID_GEOMETRY_ID;
     }
-    sk_embree_intersect16(t->water, valid, &rays);
+    sk_embree_intersect16(&t->embree, t->water, valid, &rays);
     for (int i = 0; i < count; ++i)
         if (valid[i] && rays.hit.geomID[i] != RTC_INVALID_GEOMETRY_ID) {
             const struct RTCRayHit ray = packet_hit(&rays, i);
@@ -240,7 +240,7 @@ static int occluded(const sk_tracer *t, RTCScene scene, vec3 from, vec3 directio
     ray.tfar = end;
     ray.time = t->time;
     ray.mask = 0xffffffffu;
-    sk_embree_occluded(scene, &ray);
+    sk_embree_occluded(&t->embree, scene, &ray);
     return ray.tfar < 0.0f;
 }
 

@@ -5,8 +5,8 @@
  * depends on the states only. ODE's lists of geometries ("spaces") are not used: their order depends on the past and
  * would differ after a checkpoint.
  *
- * ODE must be initialised once. Its own counter of users is not thread-safe, so a mutex guards it: the only state that
- * worlds share. */
+ * ODE must be loaded and initialised once. Its own counter of users is not thread-safe, so a mutex guards both: the
+ * only state that worlds share. */
 #include "rigid/rigid.h"
 
 #include "selkie_config.h"
@@ -48,12 +48,33 @@ selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, doub
 
 #include <ode/ode.h>
 
+#include "base/library.h"
 #include "base/status.h"
 #include "geom/shape_internal.h"
 
 #define PI 3.14159265358979323846
 
 enum { contacts_of_pair = 32 };
+
+/* clang-format off */
+#define ODE(F) \
+    F(dAllocateODEDataForThread) F(dBodyCreate) F(dBodyGetAngularVel) F(dBodyGetLinearVel) F(dBodyGetPointVel) \
+    F(dBodyGetPosition) F(dBodyGetQuaternion) F(dBodySetAngularVel) F(dBodySetAutoDisableFlag) \
+    F(dBodySetFiniteRotationMode) F(dBodySetForce) F(dBodySetKinematic) F(dBodySetLinearVel) F(dBodySetMass) \
+    F(dBodySetPosition) F(dBodySetQuaternion) F(dBodySetRotation) F(dBodySetTorque) F(dCloseODE) F(dCollide) \
+    F(dCreateBox) F(dCreateCylinder) F(dCreatePlane) F(dCreateSphere) F(dCreateTriMesh) F(dGeomDestroy) \
+    F(dGeomGetAABB) F(dGeomGetBody) F(dGeomPlaneSetParams) F(dGeomSetBody) F(dGeomSetOffsetPosition) \
+    F(dGeomSetOffsetRotation) F(dGeomSetPosition) F(dGeomSetRotation) F(dGeomTriMeshDataBuildSingle) \
+    F(dGeomTriMeshDataCreate) F(dGeomTriMeshDataDestroy) F(dGetMessageHandler) F(dInitODE2) F(dJointAttach) \
+    F(dJointCreateAMotor) F(dJointCreateContact) F(dJointCreateHinge) F(dJointCreateLMotor) F(dJointGetHingeAngle) \
+    F(dJointGroupCreate) F(dJointGroupDestroy) F(dJointGroupEmpty) F(dJointSetAMotorAxis) F(dJointSetAMotorMode) \
+    F(dJointSetAMotorNumAxes) F(dJointSetAMotorParam) F(dJointSetHingeAnchor) F(dJointSetHingeAxis) \
+    F(dJointSetHingeParam) F(dJointSetLMotorAxis) F(dJointSetLMotorNumAxes) F(dJointSetLMotorParam) \
+    F(dMassSetParameters) F(dRFromAxisAndAngle) F(dRFromZAxis) F(dRSetIdentity) F(dSetMessageHandler) \
+    F(dWorldCreate) F(dWorldDestroy) F(dWorldSetCFM) F(dWorldSetContactMaxCorrectingVel) \
+    F(dWorldSetContactSurfaceLayer) F(dWorldSetERP) F(dWorldSetGravity) F(dWorldStep)
+/* clang-format on */
+SK_LIBRARY_TABLE(ode_functions, ODE);
 
 /* One shape of ODE; a union has several. */
 typedef struct geometry {
@@ -80,6 +101,7 @@ struct sk_rigid_engine {
 };
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
+static ode_functions ode; /* filled once, by the first user */
 
 /* A library does not write to the terminal. ODE's messages are about degenerate contacts, which it handles. */
 static void say_nothing(int number, const char *message, va_list arguments)
@@ -87,20 +109,34 @@ static void say_nothing(int number, const char *message, va_list arguments)
     (void)number, (void)message, (void)arguments;
 }
 
-static int begin_use(void)
+static selkie_code load_functions(selkie_error *error)
+{
+#if SELKIE_LATE_ODE
+    static const char *const names[] = {ODE(SK_LIBRARY_NAME)};
+    return sk_library_load(SELKIE_LATE_ODE_FILE, SELKIE_LATE_ODE_FOLDER, names, sizeof ode, &ode, "bodies", error);
+#else
+    (void)error;
+    ode = (ode_functions){ODE(SK_LIBRARY_ADDRESS)};
+    return SELKIE_OK;
+#endif
+}
+
+static selkie_code begin_use(selkie_error *error)
 {
     pthread_mutex_lock(&in_use);
-    int good = dInitODE2(0);
-    if (good && !dGetMessageHandler())
-        dSetMessageHandler(say_nothing);
+    selkie_code code = ode.dInitODE2 ? SELKIE_OK : load_functions(error);
+    if (code == SELKIE_OK && !ode.dInitODE2(0))
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: the rigid body engine cannot start");
+    if (code == SELKIE_OK && !ode.dGetMessageHandler())
+        ode.dSetMessageHandler(say_nothing);
     pthread_mutex_unlock(&in_use);
-    return good;
+    return code;
 }
 
 static void end_use(void)
 {
     pthread_mutex_lock(&in_use);
-    dCloseODE();
+    ode.dCloseODE();
     pthread_mutex_unlock(&in_use);
 }
 
@@ -165,19 +201,19 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
     }
     free(points);
 
-    g->data = dGeomTriMeshDataCreate();
-    dGeomTriMeshDataBuildSingle(g->data, g->corners, 3 * sizeof(float), (int)(3 * triangles), g->indices,
-                                (int)(3 * triangles), 3 * sizeof(dTriIndex));
-    g->geom = dCreateTriMesh(0, g->data, NULL, NULL, NULL);
+    g->data = ode.dGeomTriMeshDataCreate();
+    ode.dGeomTriMeshDataBuildSingle(g->data, g->corners, 3 * sizeof(float), (int)(3 * triangles), g->indices,
+                                    (int)(3 * triangles), 3 * sizeof(dTriIndex));
+    g->geom = ode.dCreateTriMesh(0, g->data, NULL, NULL, NULL);
     return SELKIE_OK;
 }
 
 static void release_geometry(sk_memory *memory, geometry *g)
 {
     if (g->geom)
-        dGeomDestroy(g->geom);
+        ode.dGeomDestroy(g->geom);
     if (g->data)
-        dGeomTriMeshDataDestroy(g->data);
+        ode.dGeomTriMeshDataDestroy(g->data);
     sk_release(memory, g->corners);
     sk_release(memory, g->indices);
 }
@@ -188,22 +224,23 @@ static int make_simple(const sk_shape *shape, int solid, double thickness, geome
 {
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
-        g->geom = dCreateBox(0, 2 * shape->half[0], 2 * shape->half[1], solid ? 2 * shape->half[2] : thickness);
+        g->geom = ode.dCreateBox(0, 2 * shape->half[0], 2 * shape->half[1], solid ? 2 * shape->half[2] : thickness);
         return 1;
     case SELKIE_SHAPE_SPHERE:
-        g->geom = dCreateSphere(0, shape->radius);
+        g->geom = ode.dCreateSphere(0, shape->radius);
         return 1;
     case SELKIE_SHAPE_CYLINDER:
         if (solid) {
-            g->geom = dCreateCylinder(0, shape->radius, 2 * shape->half_length);
-            dRFromZAxis(turn, shape->axis[0], shape->axis[1], shape->axis[2]);
+            g->geom = ode.dCreateCylinder(0, shape->radius, 2 * shape->half_length);
+            ode.dRFromZAxis(turn, shape->axis[0], shape->axis[1], shape->axis[2]);
         } else {
-            g->geom = dCreateBox(0, 2 * shape->half_length, 2 * shape->radius, thickness);
-            dRFromAxisAndAngle(turn, 0, 0, 1, atan2(shape->axis[1], shape->axis[0]));
+            g->geom = ode.dCreateBox(0, 2 * shape->half_length, 2 * shape->radius, thickness);
+            ode.dRFromAxisAndAngle(turn, 0, 0, 1, atan2(shape->axis[1], shape->axis[0]));
         }
         return 1;
     case SELKIE_SHAPE_HALF_SPACE:
-        g->geom = dCreatePlane(0, shape->axis[0], shape->axis[1], shape->axis[2], sk_dot(shape->axis, shape->center));
+        g->geom =
+            ode.dCreatePlane(0, shape->axis[0], shape->axis[1], shape->axis[2], sk_dot(shape->axis, shape->center));
         g->plane = shape;
         return 1;
     default:
@@ -229,7 +266,7 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
         thickness = fmax(thickness, rigid->solids->high[d] - rigid->solids->low[d]);
     geometry g = *owner;
     dMatrix3 turn;
-    dRSetIdentity(turn);
+    ode.dRSetIdentity(turn);
     const int is_simple = make_simple(shape, solid, thickness, &g, turn);
     selkie_code code = is_simple ? SELKIE_OK : make_mesh(rigid, shape, origin, thickness, &g, error);
     if (code == SELKIE_OK)
@@ -245,13 +282,13 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
     const double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1],
                              solid ? shape->center[2] - origin[2] : 0.0};
     if (body)
-        dGeomSetBody(g.geom, body);
+        ode.dGeomSetBody(g.geom, body);
     if (is_simple && body) {
-        dGeomSetOffsetPosition(g.geom, place[0], place[1], place[2]);
-        dGeomSetOffsetRotation(g.geom, turn);
+        ode.dGeomSetOffsetPosition(g.geom, place[0], place[1], place[2]);
+        ode.dGeomSetOffsetRotation(g.geom, turn);
     } else if (is_simple) {
-        dGeomSetPosition(g.geom, place[0], place[1], place[2]);
-        dGeomSetRotation(g.geom, turn);
+        ode.dGeomSetPosition(g.geom, place[0], place[1], place[2]);
+        ode.dGeomSetRotation(g.geom, turn);
     }
     return SELKIE_OK;
 }
@@ -275,26 +312,26 @@ static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
 
     /* Translation. */
     if (line_count) {
-        dJointID motor = dJointCreateLMotor(world, 0);
-        dJointAttach(motor, id, 0);
-        dJointSetLMotorNumAxes(motor, line_count);
+        dJointID motor = ode.dJointCreateLMotor(world, 0);
+        ode.dJointAttach(motor, id, 0);
+        ode.dJointSetLMotorNumAxes(motor, line_count);
         for (int a = 0; a < line_count; a++) {
-            dJointSetLMotorAxis(motor, a, 0, lines[a] == 0, lines[a] == 1, lines[a] == 2);
-            dJointSetLMotorParam(motor, speed[a], 0.0);
-            dJointSetLMotorParam(motor, force[a], dInfinity);
+            ode.dJointSetLMotorAxis(motor, a, 0, lines[a] == 0, lines[a] == 1, lines[a] == 2);
+            ode.dJointSetLMotorParam(motor, speed[a], 0.0);
+            ode.dJointSetLMotorParam(motor, force[a], dInfinity);
         }
     }
 
     /* Rotation. */
     if (turn_count) {
-        dJointID motor = dJointCreateAMotor(world, 0);
-        dJointAttach(motor, id, 0);
-        dJointSetAMotorMode(motor, dAMotorUser);
-        dJointSetAMotorNumAxes(motor, turn_count);
+        dJointID motor = ode.dJointCreateAMotor(world, 0);
+        ode.dJointAttach(motor, id, 0);
+        ode.dJointSetAMotorMode(motor, dAMotorUser);
+        ode.dJointSetAMotorNumAxes(motor, turn_count);
         for (int a = 0; a < turn_count; a++) {
-            dJointSetAMotorAxis(motor, a, 0, turns[a] == 0, turns[a] == 1, turns[a] == 2);
-            dJointSetAMotorParam(motor, speed[a], 0.0);
-            dJointSetAMotorParam(motor, force[a], dInfinity);
+            ode.dJointSetAMotorAxis(motor, a, 0, turns[a] == 0, turns[a] == 1, turns[a] == 2);
+            ode.dJointSetAMotorParam(motor, speed[a], 0.0);
+            ode.dJointSetAMotorParam(motor, force[a], dInfinity);
         }
     }
 }
@@ -305,11 +342,11 @@ void sk_rigid_engine_weigh(sk_rigid *rigid, int b)
     const double *inertia = body->inertia, turning = inertia[8] + body->added_inertia;
     dMass mass;
     if (rigid->dimension == 3)
-        dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2],
-                           inertia[5]);
+        ode.dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2],
+                               inertia[5]);
     else
-        dMassSetParameters(&mass, body->mass + body->added_mass, 0, 0, 0, turning, turning, turning, 0, 0, 0);
-    dBodySetMass(rigid->engine->bodies[b], &mass);
+        ode.dMassSetParameters(&mass, body->mass + body->added_mass, 0, 0, 0, turning, turning, turning, 0, 0, 0);
+    ode.dBodySetMass(rigid->engine->bodies[b], &mass);
 }
 
 static selkie_code make_bodies(sk_rigid *rigid, selkie_error *error)
@@ -317,10 +354,10 @@ static selkie_code make_bodies(sk_rigid *rigid, selkie_error *error)
     struct sk_rigid_engine *engine = rigid->engine;
     for (int b = 0; b < rigid->body_count; b++) {
         const sk_rigid_body *body = &rigid->bodies[b];
-        dBodyID id = engine->bodies[b] = dBodyCreate(engine->world);
+        dBodyID id = engine->bodies[b] = ode.dBodyCreate(engine->world);
         sk_rigid_engine_weigh(rigid, b);
-        dBodySetAutoDisableFlag(id, 0);
-        dBodySetFiniteRotationMode(id, 1);
+        ode.dBodySetAutoDisableFlag(id, 0);
+        ode.dBodySetFiniteRotationMode(id, 1);
         hold(rigid, id, body->def);
         geometry owner = {.body = b, .obstacle = -1};
         SK_TRY(add_shape(rigid, body->shape, body->center, id, &owner, error));
@@ -348,19 +385,19 @@ static selkie_code make_joints(sk_rigid *rigid, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "joints: no memory for %d of them", scene->joint_count);
     for (int b = 0; b < rigid->body_count; b++) {
         const double *center = rigid->bodies[b].center;
-        dBodySetPosition(engine->bodies[b], center[0], center[1], center[2]);
+        ode.dBodySetPosition(engine->bodies[b], center[0], center[1], center[2]);
     }
     for (int j = 0; j < scene->joint_count; j++) {
         const selkie_joint_def *def = &scene->joints[j];
         const int first = find_body(rigid, def->first), second = find_body(rigid, def->second);
-        dJointID hinge = engine->hinges[j] = dJointCreateHinge(engine->world, 0);
+        dJointID hinge = engine->hinges[j] = ode.dJointCreateHinge(engine->world, 0);
         /* ODE measures the angle of its first body against its second. */
         if (second < 0)
-            dJointAttach(hinge, engine->bodies[first], 0);
+            ode.dJointAttach(hinge, engine->bodies[first], 0);
         else
-            dJointAttach(hinge, engine->bodies[second], engine->bodies[first]);
-        dJointSetHingeAnchor(hinge, def->at[0], def->at[1], rigid->bodies[first].center[2]);
-        dJointSetHingeAxis(hinge, 0, 0, 1);
+            ode.dJointAttach(hinge, engine->bodies[second], engine->bodies[first]);
+        ode.dJointSetHingeAnchor(hinge, def->at[0], def->at[1], rigid->bodies[first].center[2]);
+        ode.dJointSetHingeAxis(hinge, 0, 0, 1);
     }
     return SELKIE_OK;
 }
@@ -380,10 +417,10 @@ static void drive_joints(sk_rigid *rigid, double time, double dt)
             const double end = time + dt, fade = fmin(end / def->period, 1.0);
             const double angle = def->swing * PI / 180.0 * fade * fade * (3.0 - 2.0 * fade) *
                                  sin(2.0 * PI * end / def->period + def->phase * PI / 180.0);
-            speed = (angle - dJointGetHingeAngle(hinge)) / dt;
+            speed = (angle - ode.dJointGetHingeAngle(hinge)) / dt;
         }
-        dJointSetHingeParam(hinge, dParamVel, speed);
-        dJointSetHingeParam(hinge, dParamFMax, def->torque > 0.0 ? def->torque : dInfinity);
+        ode.dJointSetHingeParam(hinge, dParamVel, speed);
+        ode.dJointSetHingeParam(hinge, dParamFMax, def->torque > 0.0 ? def->torque : dInfinity);
     }
 }
 
@@ -409,7 +446,7 @@ static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
         double normal[3] = {0, 0, 0};
         normal[side / 2] = side & 1 ? -1.0 : 1.0;
         double at = side & 1 ? -solids->high[side / 2] : solids->low[side / 2];
-        geometry wall = {.body = -1, .obstacle = -1, .geom = dCreatePlane(0, normal[0], normal[1], normal[2], at)};
+        geometry wall = {.body = -1, .obstacle = -1, .geom = ode.dCreatePlane(0, normal[0], normal[1], normal[2], at)};
         SK_TRY(add_geometry(engine, &wall, error));
     }
     static const double zero[3] = {0, 0, 0};
@@ -417,8 +454,8 @@ static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
         const sk_obstacle *obstacle = &solids->obstacles[o];
         geometry owner = {.body = -1, .obstacle = o};
         if (obstacle->placed) {
-            engine->obstacles[o] = dBodyCreate(engine->world);
-            dBodySetKinematic(engine->obstacles[o]);
+            engine->obstacles[o] = ode.dBodyCreate(engine->world);
+            ode.dBodySetKinematic(engine->obstacles[o]);
         }
         SK_TRY(add_shape(rigid, obstacle->shape, obstacle->placed ? obstacle->pose.center : zero, engine->obstacles[o],
                          &owner, error));
@@ -428,8 +465,7 @@ static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
 
 selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
 {
-    if (!begin_use())
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: the rigid body engine cannot start");
+    SK_TRY(begin_use(error));
 
     /* Memory, world and contacts. */
     struct sk_rigid_engine *engine = rigid->engine = sk_allocate_zeroed(rigid->memory, sizeof *engine);
@@ -441,19 +477,19 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
     engine->bodies = sk_allocate_zeroed(rigid->memory, ((size_t)rigid->body_count + 1) * sizeof *engine->bodies);
     engine->obstacles =
         sk_allocate_zeroed(rigid->memory, ((size_t)rigid->obstacle_count + 1) * sizeof *engine->obstacles);
-    engine->world = dWorldCreate();
-    engine->contacts = dJointGroupCreate(0);
+    engine->world = ode.dWorldCreate();
+    engine->contacts = ode.dJointGroupCreate(0);
     if (!engine->bodies || !engine->obstacles || !engine->world || !engine->contacts)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", rigid->body_count);
 
     /* Parameters of contacts follow gravity and the cell size. */
     const double *g = rigid->scene->gravity;
     double gravity = sqrt(sk_dot(g, g));
-    dWorldSetGravity(engine->world, 0, 0, 0); /* added in sk_rigid_engine_step() */
-    dWorldSetCFM(engine->world, 1e-9);
-    dWorldSetContactSurfaceLayer(engine->world, 1e-3 * rigid->solids->cell_size);
+    ode.dWorldSetGravity(engine->world, 0, 0, 0); /* added in sk_rigid_engine_step() */
+    ode.dWorldSetCFM(engine->world, 1e-9);
+    ode.dWorldSetContactSurfaceLayer(engine->world, 1e-3 * rigid->solids->cell_size);
     /* Overlapping bodies separate no faster than a fall over one cell. */
-    dWorldSetContactMaxCorrectingVel(engine->world, fmax(sqrt(2 * gravity * rigid->solids->cell_size), 1e-3));
+    ode.dWorldSetContactMaxCorrectingVel(engine->world, fmax(sqrt(2 * gravity * rigid->solids->cell_size), 1e-3));
     engine->resting_speed = 0.3 * sqrt(2 * gravity * rigid->solids->cell_size);
 
     /* Bodies, walls and obstacles. */
@@ -470,9 +506,9 @@ void sk_rigid_engine_destroy(sk_rigid *rigid)
     for (size_t i = 0; i < engine->geometry_count; i++)
         release_geometry(engine->memory, &engine->geometries[i]);
     if (engine->contacts)
-        dJointGroupDestroy(engine->contacts);
+        ode.dJointGroupDestroy(engine->contacts);
     if (engine->world)
-        dWorldDestroy(engine->world);
+        ode.dWorldDestroy(engine->world);
     sk_release(engine->memory, engine->geometries);
     sk_release(engine->memory, engine->bodies);
     sk_release(engine->memory, engine->obstacles);
@@ -490,10 +526,10 @@ static void set_body(sk_rigid *rigid, int b, double kick, double dt, double shar
     const sk_rigid_state *state = &rigid->states[b];
     dBodyID id = rigid->engine->bodies[b];
     const dQuaternion q = {state->quaternion[0], state->quaternion[1], state->quaternion[2], state->quaternion[3]};
-    dBodySetPosition(id, state->position[0], state->position[1], state->position[2]);
-    dBodySetQuaternion(id, q);
-    dBodySetLinearVel(id, state->velocity[0], state->velocity[1], state->velocity[2]);
-    dBodySetAngularVel(id, state->angular_velocity[0], state->angular_velocity[1], state->angular_velocity[2]);
+    ode.dBodySetPosition(id, state->position[0], state->position[1], state->position[2]);
+    ode.dBodySetQuaternion(id, q);
+    ode.dBodySetLinearVel(id, state->velocity[0], state->velocity[1], state->velocity[2]);
+    ode.dBodySetAngularVel(id, state->angular_velocity[0], state->angular_velocity[1], state->angular_velocity[2]);
     double force[3], torque[3];
     for (int i = 0; i < 3; i++) {
         int moves = body->def->move[i] != 0.0 && (rigid->dimension == 3 || i < 2);
@@ -501,8 +537,8 @@ static void set_body(sk_rigid *rigid, int b, double kick, double dt, double shar
         force[i] = moves ? (body->mass * rigid->scene->gravity[i] * kick + share * body->impulse[i]) / dt : 0.0;
         torque[i] = turns ? share * body->angular_impulse[i] / dt : 0.0;
     }
-    dBodySetForce(id, force[0], force[1], force[2]);
-    dBodySetTorque(id, torque[0], torque[1], torque[2]);
+    ode.dBodySetForce(id, force[0], force[1], force[2]);
+    ode.dBodySetTorque(id, torque[0], torque[1], torque[2]);
 }
 
 static void get_body(sk_rigid *rigid, int b)
@@ -510,8 +546,8 @@ static void get_body(sk_rigid *rigid, int b)
     const selkie_body_def *def = rigid->bodies[b].def;
     sk_rigid_state *state = &rigid->states[b];
     dBodyID id = rigid->engine->bodies[b];
-    const dReal *x = dBodyGetPosition(id), *q = dBodyGetQuaternion(id), *v = dBodyGetLinearVel(id),
-                *w = dBodyGetAngularVel(id);
+    const dReal *x = ode.dBodyGetPosition(id), *q = ode.dBodyGetQuaternion(id), *v = ode.dBodyGetLinearVel(id),
+                *w = ode.dBodyGetAngularVel(id);
     int turning = 0;
     for (int i = 0; i < 3; i++) {
         int moves = def->move[i] != 0.0 && (rigid->dimension == 3 || i < 2);
@@ -547,7 +583,7 @@ static void move_planes(sk_rigid *rigid, int obstacle, const sk_pose *pose)
         sk_pose_to_world(pose, g->plane->center, point);
         for (int d = 0; d < 3; d++)
             normal[d] = r[3 * d] * axis[0] + r[3 * d + 1] * axis[1] + r[3 * d + 2] * axis[2];
-        dGeomPlaneSetParams(g->geom, normal[0], normal[1], normal[2], sk_dot(normal, point));
+        ode.dGeomPlaneSetParams(g->geom, normal[0], normal[1], normal[2], sk_dot(normal, point));
     }
 }
 
@@ -563,11 +599,11 @@ static void move_obstacles(sk_rigid *rigid, double time)
         const dMatrix3 turn = {pose.rotation[0], pose.rotation[1], pose.rotation[2], 0,
                                pose.rotation[3], pose.rotation[4], pose.rotation[5], 0,
                                pose.rotation[6], pose.rotation[7], pose.rotation[8], 0};
-        dBodySetPosition(id, pose.center[0] + pose.translation[0], pose.center[1] + pose.translation[1],
-                         pose.center[2] + pose.translation[2]);
-        dBodySetRotation(id, turn);
-        dBodySetLinearVel(id, pose.velocity[0], pose.velocity[1], pose.velocity[2]);
-        dBodySetAngularVel(id, pose.angular_velocity[0], pose.angular_velocity[1], pose.angular_velocity[2]);
+        ode.dBodySetPosition(id, pose.center[0] + pose.translation[0], pose.center[1] + pose.translation[1],
+                             pose.center[2] + pose.translation[2]);
+        ode.dBodySetRotation(id, turn);
+        ode.dBodySetLinearVel(id, pose.velocity[0], pose.velocity[1], pose.velocity[2]);
+        ode.dBodySetAngularVel(id, pose.angular_velocity[0], pose.angular_velocity[1], pose.angular_velocity[2]);
         move_planes(rigid, o, &pose);
     }
 }
@@ -582,7 +618,7 @@ static void velocity_at(const sk_rigid *rigid, const geometry *g, const dReal at
     if (!id)
         return;
     dVector3 v;
-    dBodyGetPointVel(id, at[0], at[1], at[2], v);
+    ode.dBodyGetPointVel(id, at[0], at[1], at[2], v);
     for (int i = 0; i < 3; i++)
         velocity[i] = v[i] + (g->body >= 0 ? kick * rigid->scene->gravity[i] : 0.0);
 }
@@ -622,9 +658,9 @@ static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, c
             contact.fdir1[i] = slide[i] / sqrt(squared);
     }
 
-    dJointID joint = dJointCreateContact(engine->world, engine->contacts, &contact);
-    dJointAttach(joint, dGeomGetBody(a->geom),
-                 b->plane && b->obstacle >= 0 ? engine->obstacles[b->obstacle] : dGeomGetBody(b->geom));
+    dJointID joint = ode.dJointCreateContact(engine->world, engine->contacts, &contact);
+    ode.dJointAttach(joint, ode.dGeomGetBody(a->geom),
+                     b->plane && b->obstacle >= 0 ? engine->obstacles[b->obstacle] : ode.dGeomGetBody(b->geom));
 }
 
 static void find_contacts(sk_rigid *rigid, double kick)
@@ -633,19 +669,19 @@ static void find_contacts(sk_rigid *rigid, double kick)
     for (size_t i = 0; i < engine->of_bodies; i++) {
         const geometry *a = &engine->geometries[i];
         dReal box_a[6], box_b[6];
-        dGeomGetAABB(a->geom, box_a);
+        ode.dGeomGetAABB(a->geom, box_a);
         for (size_t j = i + 1; j < engine->geometry_count; j++) {
             const geometry *b = &engine->geometries[j];
             if (a->body == b->body)
                 continue;
-            dGeomGetAABB(b->geom, box_b);
+            ode.dGeomGetAABB(b->geom, box_b);
             int apart = 0;
             for (int d = 0; d < 3; d++)
                 apart |= box_a[2 * d] > box_b[2 * d + 1] || box_b[2 * d] > box_a[2 * d + 1];
             if (apart || joined(rigid, a->body, b->body))
                 continue;
             dContactGeom places[contacts_of_pair];
-            int count = dCollide(a->geom, b->geom, contacts_of_pair, places, sizeof *places);
+            int count = ode.dCollide(a->geom, b->geom, contacts_of_pair, places, sizeof *places);
             for (int c = 0; c < count; c++)
                 add_contact(rigid, a, b, &places[c], kick);
         }
@@ -658,16 +694,16 @@ selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, doub
     struct sk_rigid_engine *engine = rigid->engine;
     if (!(dt > 0.0))
         return SELKIE_OK;
-    if (!dAllocateODEDataForThread(dAllocateMaskAll))
+    if (!ode.dAllocateODEDataForThread(dAllocateMaskAll))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the rigid body engine");
     for (int b = 0; b < rigid->body_count; b++)
         set_body(rigid, b, kick, dt, share);
     move_obstacles(rigid, time);
     drive_joints(rigid, time, dt);
-    dJointGroupEmpty(engine->contacts);
-    dWorldSetERP(engine->world, rigid->recovery);
+    ode.dJointGroupEmpty(engine->contacts);
+    ode.dWorldSetERP(engine->world, rigid->recovery);
     find_contacts(rigid, kick);
-    if (!dWorldStep(engine->world, dt))
+    if (!ode.dWorldStep(engine->world, dt))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the contacts of %d bodies",
                        rigid->body_count);
     for (int b = 0; b < rigid->body_count; b++)

@@ -44,16 +44,19 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
     probes->names = sk_allocate_zeroed(step->memory, most * sizeof *probes->names);
     probes->values = sk_allocate_zeroed(step->memory, most * sizeof *probes->values);
     probes->parts = step->threads < most_parts ? step->threads : most_parts;
-    probes->bins = (size_t)longest * FRONT_BINS;
-    probes->histogram =
-        sk_allocate(step->memory, ((size_t)probes->parts * probes->bins + 1) * sizeof *probes->histogram);
     for (int p = 0; p < scene->probe_count; p++)
         probes->front_count +=
             scene->probes[p].kind == SELKIE_PROBE_FRONT && (int)scene->probes[p].axis < step->dimension;
-    if (probes->front_count)
+
+    /* The bins follow the domain, so they are there only for probes that fill them. */
+    if (probes->front_count) {
+        probes->bins = (size_t)longest * FRONT_BINS;
+        probes->histogram =
+            sk_allocate(step->memory, ((size_t)probes->parts * probes->bins + 1) * sizeof *probes->histogram);
         probes->fronts = sk_allocate_zeroed(step->memory, (size_t)scene->probe_count * (size_t)probes->parts *
                                                               sizeof *probes->fronts);
-    if (!probes->names || !probes->values || !probes->histogram || (probes->front_count && !probes->fronts))
+    }
+    if (!probes->names || !probes->values || (probes->front_count && (!probes->histogram || !probes->fronts)))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];

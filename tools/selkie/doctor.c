@@ -7,17 +7,16 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/library.h"
 #include "base/memory.h"
 #include "cuda/cuda.h"
+#include "geom/mesh_assimp.h"
 #include "render/embree.h"
 #include "selkie_config.h"
 #include "tool.h"
 
 #if SELKIE_HAVE_JSON
 #include <json-c/json_c_version.h>
-#endif
-#if SELKIE_HAVE_ASSIMP
-#include <assimp/version.h>
 #endif
 #if SELKIE_HAVE_ZSTD
 #include <zstd.h>
@@ -98,6 +97,14 @@ static int print_library(const char *name, int there, const char *version, const
     return !there;
 }
 
+/* A library that is loaded when it is first used may have gone since the build. `file` is empty if it is linked. */
+static int is_there(int is_built_in, const char *file, const char *folder)
+{
+    return is_built_in && (!*file || sk_library_is_there(file, folder));
+}
+
+#define IS_THERE(name) is_there(SELKIE_HAVE_##name, SELKIE_LATE_##name##_FILE, SELKIE_LATE_##name##_FOLDER)
+
 static int print_libraries(void)
 {
     char assimp[32] = "", embree[32] = "", png[32] = "";
@@ -108,7 +115,10 @@ static int print_libraries(void)
     json = json_c_version();
 #endif
 #if SELKIE_HAVE_ASSIMP
-    snprintf(assimp, sizeof assimp, "%u.%u.%u", aiGetVersionMajor(), aiGetVersionMinor(), aiGetVersionPatch());
+    sk_assimp functions;
+    if (sk_assimp_open(&functions, "meshes", NULL) == SELKIE_OK)
+        snprintf(assimp, sizeof assimp, "%u.%u.%u", functions.aiGetVersionMajor(), functions.aiGetVersionMinor(),
+                 functions.aiGetVersionPatch());
 #endif
 #if SELKIE_HAVE_EMBREE
     snprintf(embree, sizeof embree, "%s", RTC_VERSION_STRING);
@@ -126,7 +136,7 @@ static int print_libraries(void)
     zstd = ZSTD_versionString();
 #endif
 #if SELKIE_HAVE_WEBSOCKETS
-    websockets = lws_get_library_version();
+    websockets = LWS_LIBRARY_VERSION;
 #endif
 
     /* zlib is always there; the others may be missing. */
@@ -134,18 +144,18 @@ static int print_libraries(void)
     print_library("zlib", 1, zlibVersion(), "compression and checksums", "zlib1g-dev");
     missing += print_library("json-c", SELKIE_HAVE_JSON, json, "scene files", "libjson-c-dev");
     missing +=
-        print_library("assimp", SELKIE_HAVE_ASSIMP, assimp, "meshes in scenes (OBJ, STL, PLY, glTF)", "libassimp-dev");
-    missing += print_library("embree", SELKIE_HAVE_EMBREE, embree, "ray-traced pictures", "libembree-dev");
+        print_library("assimp", IS_THERE(ASSIMP), assimp, "meshes in scenes (OBJ, STL, PLY, glTF)", "libassimp-dev");
+    missing += print_library("embree", IS_THERE(EMBREE), embree, "ray-traced pictures", "libembree-dev");
     missing += print_library("libpng", SELKIE_HAVE_PNG, png, "pictures", "libpng-dev");
     missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
-    missing += print_library("arpack", SELKIE_HAVE_ARPACK, SELKIE_ARPACK_VERSION, "reduced fluids beside obstacles",
+    missing += print_library("arpack", IS_THERE(ARPACK), SELKIE_ARPACK_VERSION, "reduced fluids beside obstacles",
                              "libarpack2-dev");
-    missing += print_library("lapack", SELKIE_HAVE_LAPACK, SELKIE_LAPACK_VERSION,
+    missing += print_library("lapack", IS_THERE(LAPACK), SELKIE_LAPACK_VERSION,
                              "fast bases of reduced fluids from snapshots", "liblapack-dev");
-    missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
+    missing += print_library("ode", IS_THERE(ODE), ode, "rigid bodies that float and sink", "libode-dev");
     missing += print_library("zstd", SELKIE_HAVE_ZSTD, zstd, "fast compression of compact frames", "libzstd-dev");
     missing +=
-        print_library("websockets", SELKIE_HAVE_WEBSOCKETS, websockets, "studio in the browser", "libwebsockets-dev");
+        print_library("websockets", IS_THERE(WEBSOCKETS), websockets, "studio in the browser", "libwebsockets-dev");
     return missing;
 }
 

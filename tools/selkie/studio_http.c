@@ -30,10 +30,10 @@ static int has_token(const studio_server *server, struct lws *socket)
 {
     static const char bearer[] = "Bearer ";
     char given[128] = "";
-    const char *value = lws_get_urlarg_by_name(socket, "token=", given, sizeof given);
+    const char *value = sockets.lws_get_urlarg_by_name(socket, "token=", given, sizeof given);
     if (value)
         return tokens_match(value, server->token);
-    return lws_hdr_copy(socket, given, sizeof given, WSI_TOKEN_HTTP_AUTHORIZATION) > 0 &&
+    return sockets.lws_hdr_copy(socket, given, sizeof given, WSI_TOKEN_HTTP_AUTHORIZATION) > 0 &&
            strncmp(given, bearer, strlen(bearer)) == 0 && tokens_match(given + strlen(bearer), server->token);
 }
 
@@ -53,10 +53,10 @@ static int is_own(const studio_server *server, const char *text, const char *bef
 int studio_refuses(const studio_server *server, struct lws *socket, int wants_token)
 {
     char text[256];
-    if (lws_hdr_copy(socket, text, sizeof text, WSI_TOKEN_HOST) <= 0 || !is_own(server, text, ""))
+    if (sockets.lws_hdr_copy(socket, text, sizeof text, WSI_TOKEN_HOST) <= 0 || !is_own(server, text, ""))
         return HTTP_STATUS_FORBIDDEN;
-    if (lws_hdr_total_length(socket, WSI_TOKEN_ORIGIN) &&
-        (lws_hdr_copy(socket, text, sizeof text, WSI_TOKEN_ORIGIN) <= 0 || !is_own(server, text, "http://")))
+    if (sockets.lws_hdr_total_length(socket, WSI_TOKEN_ORIGIN) &&
+        (sockets.lws_hdr_copy(socket, text, sizeof text, WSI_TOKEN_ORIGIN) <= 0 || !is_own(server, text, "http://")))
         return HTTP_STATUS_FORBIDDEN;
     return wants_token && !has_token(server, socket) ? HTTP_STATUS_UNAUTHORIZED : 0;
 }
@@ -94,13 +94,14 @@ static int put_headers(const studio_server *server, struct lws *socket, int stat
         {"cache-control:", "no-store"},
     };
     unsigned char buffer[LWS_PRE + 2048], *start = buffer + LWS_PRE, *at = start, *end = buffer + sizeof buffer - 1;
-    if (lws_add_http_common_headers(socket, (unsigned)status, type, length, &at, end))
+    if (sockets.lws_add_http_common_headers(socket, (unsigned)status, type, length, &at, end))
         return 1;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        if (lws_add_http_header_by_name(socket, (const unsigned char *)headers[i][0],
-                                        (const unsigned char *)headers[i][1], (int)strlen(headers[i][1]), &at, end))
+        if (sockets.lws_add_http_header_by_name(socket, (const unsigned char *)headers[i][0],
+                                                (const unsigned char *)headers[i][1], (int)strlen(headers[i][1]), &at,
+                                                end))
             return 1;
-    return lws_finalize_write_http_header(socket, start, &at, end);
+    return sockets.lws_finalize_write_http_header(socket, start, &at, end);
 }
 
 int studio_http_begin(studio_server *server, struct lws *socket, studio_transfer *transfer, const char *path)
@@ -110,7 +111,7 @@ int studio_http_begin(studio_server *server, struct lws *socket, studio_transfer
     const int is_api = strncmp(path, "/api", 4) == 0;
     int status = studio_refuses(server, socket, is_api);
     *transfer = (studio_transfer){(const unsigned char *)refused, strlen(refused), 0};
-    if (!status && !lws_hdr_total_length(socket, WSI_TOKEN_GET_URI)) {
+    if (!status && !sockets.lws_hdr_total_length(socket, WSI_TOKEN_GET_URI)) {
         status = HTTP_STATUS_METHOD_NOT_ALLOWED;
         *transfer = (studio_transfer){(const unsigned char *)only_get, strlen(only_get), 0};
     } else if (!status && !find(server, path, transfer, &type)) {
@@ -120,7 +121,7 @@ int studio_http_begin(studio_server *server, struct lws *socket, studio_transfer
     }
     if (put_headers(server, socket, status ? status : HTTP_STATUS_OK, type, transfer->length))
         return 1;
-    lws_callback_on_writable(socket);
+    sockets.lws_callback_on_writable(socket);
     return 0;
 }
 
@@ -134,15 +135,15 @@ int studio_http_go_on(studio_server *server, struct lws *socket, studio_transfer
         memcpy(server->scratch + LWS_PRE, transfer->bytes + transfer->offset, length);
         transfer->offset += length;
         const int is_last = transfer->offset == transfer->length;
-        if (lws_write(socket, server->scratch + LWS_PRE, length, is_last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) <
-            (int)length)
+        if (sockets.lws_write(socket, server->scratch + LWS_PRE, length,
+                              is_last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < (int)length)
             return 1;
         if (is_last) {
             memset(transfer, 0, sizeof *transfer);
-            return lws_http_transaction_completed(socket) ? -1 : 0;
+            return sockets.lws_http_transaction_completed(socket) ? -1 : 0;
         }
-    } while (!lws_send_pipe_choked(socket));
-    lws_callback_on_writable(socket);
+    } while (!sockets.lws_send_pipe_choked(socket));
+    sockets.lws_callback_on_writable(socket);
     return 0;
 }
 

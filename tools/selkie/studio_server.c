@@ -16,6 +16,8 @@
 
 static const double credit_a_second = 240, most_credit = 480; /* messages that a connection may send */
 
+socket_functions sockets;
+
 /* --- Outgoing --- */
 
 static void put_in_outbox(studio_live *live, studio_blob *blob)
@@ -25,7 +27,7 @@ static void put_in_outbox(studio_live *live, studio_blob *blob)
         return;
     }
     live->outbox[live->outbox_count++] = blob;
-    lws_callback_on_writable(live->socket);
+    sockets.lws_callback_on_writable(live->socket);
 }
 
 /* A frame for a page that has seen the earlier ones. */
@@ -78,15 +80,16 @@ static int write_out(studio_server *server, studio_live *live)
 
         /* The library writes its header before the bytes: of a blob that others send as well it gets a copy. */
         memcpy(server->scratch + LWS_PRE, blob->bytes + live->out_offset, length);
-        if (lws_write(live->socket, server->scratch + LWS_PRE, length, (enum lws_write_protocol)flags) < (int)length)
+        if (sockets.lws_write(live->socket, server->scratch + LWS_PRE, length, (enum lws_write_protocol)flags) <
+            (int)length)
             return -1;
         live->out_offset += length;
         if (is_last) {
             studio_blob_release(live->out);
             live->out = NULL;
         }
-    } while (!lws_send_pipe_choked(live->socket));
-    lws_callback_on_writable(live->socket);
+    } while (!sockets.lws_send_pipe_choked(live->socket));
+    sockets.lws_callback_on_writable(live->socket);
     return 0;
 }
 
@@ -113,7 +116,7 @@ static void tell_roles(studio_server *server)
 static int close_for(studio_live *live, enum lws_close_status status, const char *reason)
 {
     live->is_closing = 1;
-    lws_close_reason(live->socket, status, (unsigned char *)(uintptr_t)reason, strlen(reason));
+    sockets.lws_close_reason(live->socket, status, (unsigned char *)(uintptr_t)reason, strlen(reason));
     return -1;
 }
 
@@ -140,7 +143,7 @@ static void take_message(studio_server *server, studio_live *live)
     if (verb == STUDIO_SEEN) {
         const uint32_t ahead = live->sent_frames - live->seen_frames;
         live->seen_frames += ahead > 0;
-        lws_callback_on_writable(live->socket);
+        sockets.lws_callback_on_writable(live->socket);
     } else if (verb == STUDIO_CONTROL) {
         server->controller = live->number;
         tell_roles(server);
@@ -154,7 +157,7 @@ static void take_message(studio_server *server, studio_live *live)
 
 static int receive(studio_server *server, studio_live *live, const char *bytes, size_t length)
 {
-    if (lws_frame_is_binary(live->socket))
+    if (sockets.lws_frame_is_binary(live->socket))
         return close_for(live, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "text only");
     if (live->in_length + length > STUDIO_MAX_MESSAGE)
         return close_for(live, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "too long");
@@ -169,7 +172,7 @@ static int receive(studio_server *server, studio_live *live, const char *bytes, 
     memcpy(live->in + live->in_length, bytes, length);
     live->in_length += length;
     live->in[live->in_length] = 0;
-    if (!lws_is_final_fragment(live->socket) || lws_remaining_packet_payload(live->socket))
+    if (!sockets.lws_is_final_fragment(live->socket) || sockets.lws_remaining_packet_payload(live->socket))
         return 0;
 
     /* The message is complete. */
@@ -202,7 +205,7 @@ static int join(studio_server *server, studio_live *live, struct lws *socket)
     if (!server->controller)
         server->controller = live->number;
     tell_roles(server);
-    lws_callback_on_writable(socket);
+    sockets.lws_callback_on_writable(socket);
     return 0;
 }
 
@@ -244,17 +247,17 @@ static void pass_on(studio_server *server)
             studio_blob_release(reply.blob);
     }
     for (int i = 0; i < server->live_count; i++)
-        lws_callback_on_writable(server->lives[i]->socket);
+        sockets.lws_callback_on_writable(server->lives[i]->socket);
 }
 
 static int serve_live(struct lws *socket, enum lws_callback_reasons reason, void *user, void *in, size_t length)
 {
-    studio_server *server = lws_context_user(lws_get_context(socket));
+    studio_server *server = sockets.lws_context_user(sockets.lws_get_context(socket));
     studio_live *live = user;
     char path[64];
     switch (reason) {
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        if (lws_hdr_copy(socket, path, sizeof path, WSI_TOKEN_GET_URI) <= 0 || strcmp(path, "/api/live") != 0 ||
+        if (sockets.lws_hdr_copy(socket, path, sizeof path, WSI_TOKEN_GET_URI) <= 0 || strcmp(path, "/api/live") != 0 ||
             server->live_count == STUDIO_MAX_LIVE)
             return -1;
         return studio_refuses(server, socket, 1) ? -1 : 0;
@@ -278,7 +281,7 @@ static int serve_live(struct lws *socket, enum lws_callback_reasons reason, void
 
 static int serve_http(struct lws *socket, enum lws_callback_reasons reason, void *user, void *in, size_t length)
 {
-    studio_server *server = lws_context_user(lws_get_context(socket));
+    studio_server *server = sockets.lws_context_user(sockets.lws_get_context(socket));
     (void)length;
     switch (reason) {
     case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
@@ -296,7 +299,7 @@ static int serve_http(struct lws *socket, enum lws_callback_reasons reason, void
     case LWS_CALLBACK_HTTP_WRITEABLE:
         return studio_http_go_on(server, socket, user);
     default:
-        return lws_callback_http_dummy(socket, reason, user, in, length);
+        return sockets.lws_callback_http_dummy(socket, reason, user, in, length);
     }
 }
 
@@ -349,7 +352,7 @@ static char *write_schema(void)
 static void wake(void *context)
 {
     const studio_server *server = context;
-    lws_cancel_service(server->context);
+    sockets.lws_cancel_service(server->context);
 }
 
 static int listen_on(studio_server *server, int port)
@@ -369,15 +372,28 @@ static int listen_on(studio_server *server, int port)
                    LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND | LWS_SERVER_OPTION_VALIDATE_UTF8 |
                    LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS,
     };
-    lws_set_log_level(0, NULL);
-    server->context = lws_create_context(&info);
+    sockets.lws_set_log_level(0, NULL);
+    server->context = sockets.lws_create_context(&info);
     if (!server->context)
         return -1;
-    server->host = lws_create_vhost(server->context, &info);
+    server->host = sockets.lws_create_vhost(server->context, &info);
     if (!server->host)
         return -1;
-    server->port = lws_get_vhost_listen_port(server->host);
+    server->port = sockets.lws_get_vhost_listen_port(server->host);
     return server->port > 0 ? 0 : -1;
+}
+
+static selkie_code load_sockets(selkie_error *error)
+{
+#if SELKIE_LATE_WEBSOCKETS
+    static const char *const names[] = {SOCKETS(SK_LIBRARY_NAME)};
+    return sk_library_load(SELKIE_LATE_WEBSOCKETS_FILE, SELKIE_LATE_WEBSOCKETS_FOLDER, names, sizeof sockets, &sockets,
+                           "studio", error);
+#else
+    (void)error;
+    sockets = (socket_functions){SOCKETS(SK_LIBRARY_ADDRESS)};
+    return SELKIE_OK;
+#endif
 }
 
 studio_server *studio_server_open(const studio_server_options *options, char *problem, size_t problem_size)
@@ -386,6 +402,12 @@ studio_server *studio_server_open(const studio_server_options *options, char *pr
     snprintf(problem, problem_size, "no memory for the server");
     if (!server)
         return NULL;
+    selkie_error error = {0};
+    if (load_sockets(&error) != SELKIE_OK) {
+        snprintf(problem, problem_size, "%s", error.message);
+        free(server);
+        return NULL;
+    }
     snprintf(server->token, sizeof server->token, "%s", options->token);
     server->scenes = options->scenes;
     server->exchange = options->exchange;
@@ -420,14 +442,14 @@ int studio_server_port(const studio_server *server)
 
 void studio_server_run(studio_server *server)
 {
-    while (!server->stop && lws_service(server->context, 0) >= 0)
+    while (!server->stop && sockets.lws_service(server->context, 0) >= 0)
         ;
 }
 
 void studio_server_stop(studio_server *server)
 {
     server->stop = 1;
-    lws_cancel_service(server->context);
+    sockets.lws_cancel_service(server->context);
 }
 
 void studio_server_close(studio_server *server)
@@ -435,7 +457,7 @@ void studio_server_close(studio_server *server)
     if (!server)
         return;
     if (server->context)
-        lws_context_destroy(server->context);
+        sockets.lws_context_destroy(server->context);
     free(server->scratch);
     free(server->scene_list);
     free(server->run_list);

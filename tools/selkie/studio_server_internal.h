@@ -3,7 +3,21 @@
 #define SELKIE_TOOL_STUDIO_SERVER_INTERNAL_H
 
 #include <libwebsockets.h>
+#include "base/library.h"
 #include "studio_server.h"
+
+/* The functions of the library, filled by studio_server_open. */
+/* clang-format off */
+#define SOCKETS(F) \
+    F(lws_add_http_common_headers) F(lws_add_http_header_by_name) F(lws_callback_http_dummy) \
+    F(lws_callback_on_writable) F(lws_cancel_service) F(lws_close_reason) F(lws_context_destroy) F(lws_context_user) \
+    F(lws_create_context) F(lws_create_vhost) F(lws_finalize_write_http_header) F(lws_frame_is_binary) \
+    F(lws_get_context) F(lws_get_urlarg_by_name) F(lws_get_vhost_listen_port) F(lws_hdr_copy) \
+    F(lws_hdr_total_length) F(lws_http_transaction_completed) F(lws_is_final_fragment) \
+    F(lws_remaining_packet_payload) F(lws_send_pipe_choked) F(lws_service) F(lws_set_log_level) F(lws_write)
+/* clang-format on */
+SK_LIBRARY_TABLE(socket_functions, SOCKETS);
+extern socket_functions sockets;
 
 enum {
     STUDIO_FRAGMENT = 128 << 10,  /* bytes of one write: larger ones take several times as long */

@@ -7,6 +7,24 @@
 
 #if SELKIE_HAVE_ARPACK
 #include <arpack.h>
+
+#include "base/library.h"
+
+#define ARPACK(F) F(dsaupd_c) F(dseupd_c)
+SK_LIBRARY_TABLE(arpack_functions, ARPACK);
+
+static selkie_code load_arpack(arpack_functions *arpack, selkie_error *error)
+{
+#if SELKIE_LATE_ARPACK
+    static const char *const names[] = {ARPACK(SK_LIBRARY_NAME)};
+    return sk_library_load(SELKIE_LATE_ARPACK_FILE, SELKIE_LATE_ARPACK_FOLDER, names, sizeof *arpack, arpack,
+                           "obstacles: discretization \"reduced\"", error);
+#else
+    (void)error;
+    *arpack = (arpack_functions){ARPACK(SK_LIBRARY_ADDRESS)};
+    return SELKIE_OK;
+#endif
+}
 #endif
 
 int sk_domain_available(void)
@@ -209,7 +227,8 @@ void sk_domain_solve(const sk_domain *d, const double *from, double *to)
 #if SELKIE_HAVE_ARPACK
 /* Lanczos iterations on the inverse: its largest eigenvalues are the inverses of the smallest ones. ARPACK keeps its
  * state in static memory, so one caller at a time. */
-static int iterate(const sk_domain *d, int modes, int vectors, double *memory, double *basis, double *values)
+static int iterate(const sk_domain *d, const arpack_functions *arpack, int modes, int vectors, double *memory,
+                   double *basis, double *values)
 {
     const int count = d->count, work = vectors * (vectors + 8);
     double *residual = memory, *triple = memory + count, *local = triple + 3 * (size_t)count;
@@ -217,8 +236,8 @@ static int iterate(const sk_domain *d, int modes, int vectors, double *memory, d
     for (int n = 0; n < count; n++)
         residual[n] = d->kind[n] == 0 ? 1.0 + 0.5 * sin(12.9898 * n) : 0.0;
     for (;;) {
-        dsaupd_c(&ido, "I", count, "LM", modes, 1e-13, residual, vectors, basis, count, parameters, pointers, triple,
-                 local, work, &info);
+        arpack->dsaupd_c(&ido, "I", count, "LM", modes, 1e-13, residual, vectors, basis, count, parameters, pointers,
+                         triple, local, work, &info);
         if (ido != 1 && ido != -1)
             break;
         sk_domain_solve(d, triple + pointers[0] - 1, triple + pointers[1] - 1);
@@ -226,8 +245,8 @@ static int iterate(const sk_domain *d, int modes, int vectors, double *memory, d
     if (info != 0)
         return (int)info;
     a_int *select = (a_int *)(void *)(local + work);
-    dseupd_c(1, "A", select, values, basis, count, 0.0, "I", count, "LM", modes, 1e-13, residual, vectors, basis, count,
-             parameters, pointers, triple, local, work, &info);
+    arpack->dseupd_c(1, "A", select, values, basis, count, 0.0, "I", count, "LM", modes, 1e-13, residual, vectors,
+                     basis, count, parameters, pointers, triple, local, work, &info);
     return (int)info;
 }
 #endif
@@ -277,6 +296,8 @@ selkie_code sk_domain_modes(const sk_domain *d, int modes, double *lambda, doubl
             "a larger domain.resolution or fewer modes",
             modes, 2 * modes + 20, open);
 #if SELKIE_HAVE_ARPACK
+    arpack_functions arpack;
+    SK_TRY(load_arpack(&arpack, error));
     const int vectors = 2 * modes + 20;
     const size_t count = (size_t)d->count, work = (size_t)vectors * (size_t)(vectors + 8) + 2 * (size_t)vectors;
     double *memory = sk_allocate_zeroed(d->memory, (4 * count + work) * sizeof(double));
@@ -285,7 +306,7 @@ selkie_code sk_domain_modes(const sk_domain *d, int modes, double *lambda, doubl
     int failure = -1;
     if (memory && basis && values) {
 #pragma omp critical(sk_arpack)
-        failure = iterate(d, modes, vectors, memory, basis, values);
+        failure = iterate(d, &arpack, modes, vectors, memory, basis, values);
     }
     /* ARPACK sorts the eigenvalues of the inverse from the smallest on. */
     for (int k = 0; k < modes && failure == 0; k++) {

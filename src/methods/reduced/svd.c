@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "base/memory.h"
 #include "selkie_config.h"
 
@@ -53,6 +54,21 @@ extern void dgesdd_(const char *job, const int *rows, const int *columns, double
                     double *u, const int *ldu, double *vt, const int *ldvt, double *work, const int *size,
                     int *integers, int *info);
 
+#define LAPACK(F) F(dgesdd_)
+SK_LIBRARY_TABLE(lapack_functions, LAPACK);
+
+static selkie_code load_lapack(lapack_functions *lapack)
+{
+#if SELKIE_LATE_LAPACK
+    static const char *const names[] = {LAPACK(SK_LIBRARY_NAME)};
+    return sk_library_load(SELKIE_LATE_LAPACK_FILE, SELKIE_LATE_LAPACK_FOLDER, names, sizeof *lapack, lapack, "bases",
+                           NULL);
+#else
+    *lapack = (lapack_functions){LAPACK(SK_LIBRARY_ADDRESS)};
+    return SELKIE_OK;
+#endif
+}
+
 /* turned <- turned V, with V^T from LAPACK. */
 static void turn_columns(double *turned, int rows, int columns, const double *vt, double *row)
 {
@@ -70,17 +86,22 @@ static void turn_columns(double *turned, int rows, int columns, const double *vt
 /* By divide and conquer. Returns 0 if it fails; the matrix is as it was then. */
 static int by_lapack(double *matrix, int rows, int columns, double *values, double *turned, int turned_rows)
 {
+    lapack_functions lapack;
+    if (load_lapack(&lapack) != SELKIE_OK)
+        return 0;
     const size_t n = (size_t)columns, size = (size_t)rows * n;
     int info = 1, length = -1, one = 1;
     double wanted = 0.0, *copy = sk_allocate(NULL, size * sizeof *copy),
            *vt = sk_allocate(NULL, (n * n + n) * sizeof *vt);
     int *integers = sk_allocate(NULL, 8 * n * sizeof *integers);
-    dgesdd_("O", &rows, &columns, matrix, &rows, values, NULL, &one, vt, &columns, &wanted, &length, integers, &info);
+    lapack.dgesdd_("O", &rows, &columns, matrix, &rows, values, NULL, &one, vt, &columns, &wanted, &length, integers,
+                   &info);
     length = (int)wanted;
     double *work = sk_allocate(NULL, (size_t)length * sizeof *work);
     if (copy && vt && integers && work && info == 0) {
         memcpy(copy, matrix, size * sizeof *copy);
-        dgesdd_("O", &rows, &columns, copy, &rows, values, NULL, &one, vt, &columns, work, &length, integers, &info);
+        lapack.dgesdd_("O", &rows, &columns, copy, &rows, values, NULL, &one, vt, &columns, work, &length, integers,
+                       &info);
     } else {
         info = 1;
     }
