@@ -34,8 +34,17 @@
 
 /* A cell with this share of its room is full: the level is then a tenth of a cell above its lower face. Less carries so
  * little that its fall does not show. With 0.5, a level just below the centres of cells has a layer of particles
- * without support, which stirs. From 0.12 on down, single particles on the surface slide about. */
+ * without support, which stirs. From 0.12 on down, single particles on the surface slide about. Counts where there is
+ * no level: beside obstacles, and away from packed liquid. */
 #define UIC_FULL 0.18f
+
+/* A cell that the level lies in is full from this height of the level above its face on, cells. The pressure in it is
+ * half the square of the height, so nothing jumps as a cell becomes full; at a height of 0.1 a pool of which some cells
+ * are full and others not circulates. The height is even at rest, where the fill of a cell is noise. */
+#define UIC_LEAST_LEVEL 0.01f
+
+/* A cell with less of its room filled holds no level: a tenth of a cell below its face is 0.08. */
+#define UIC_LEAST_LEVEL_FILL 0.05f
 
 /* The same without gravity: there is no level, and lighter cells at the border of a spinning disc cost it a part of its
  * spin. */
@@ -185,6 +194,13 @@ SK_KERNEL float sk_uic_allowance(float speed, float calm)
 
 /* --- full cells --- */
 
+/* Do levels say which cells are full? Particles of bodies have masses too, which say nothing of a level: floating boxes
+ * lay 0.04 cells too high. */
+SK_KERNEL int sk_uic_has_levels(const double gravity[3], int has_soft_bodies)
+{
+    return sk_uic_has_gravity(gravity) && !has_soft_bodies;
+}
+
 /* The share of its room from which on a cell is full. */
 SK_KERNEL float sk_uic_full(int has_gravity)
 {
@@ -197,6 +213,34 @@ SK_KERNEL float sk_uic_spare(float fill, float densest, float room, float full)
 {
     const float spare = (UIC_PACKED - densest) * room;
     return fill < full ? -1.0f : spare > 0.0f ? spare : 0.0f;
+}
+
+/* Height of the level above a face, cells, from the masses of that face and of the next one above over their rooms.
+ * Below a full next face only that one counts: the mass of the last one is the noise of packed liquid then. */
+SK_KERNEL float sk_uic_height(float last, float next)
+{
+    const float share = 2.0f * (next > 0.0f ? next : 0.0f);
+    float plain = last + next - 0.5f;
+    plain = plain > 1.0f ? 1.0f : plain > 0.0f ? plain : 0.0f;
+    return share * __builtin_sqrtf(share) + (1.0f - share) * plain;
+}
+
+/* May the level lie in a cell? */
+SK_KERNEL int sk_uic_may_hold_level(float fill, float room)
+{
+    return room >= UIC_OPEN && fill >= UIC_LEAST_LEVEL_FILL && fill < 0.5f;
+}
+
+/* Is such a cell full? `rooms` and `masses` are those of its face towards the liquid and of the face opposite, `below`
+ * is the fill of the cell that the liquid is in. 1 = full, 0 = not yet, -1 = no level lies between these faces. */
+SK_KERNEL int sk_uic_level_fills(const float rooms[2], const float masses[2], float below)
+{
+    if (rooms[0] < UIC_OPEN || rooms[1] < UIC_OPEN || below < 0.5f)
+        return -1;
+    const float last = masses[0] / rooms[0], next = masses[1] / rooms[1];
+    if (last < 0.5f || next >= 0.5f)
+        return -1;
+    return sk_uic_height(last, next) > UIC_LEAST_LEVEL;
 }
 
 /* The same for a cell beside an obstacle that lacks liquid; `emptiest` is the least fill of the open cells around. */
@@ -285,8 +329,7 @@ SK_KERNEL float sk_uic_solved_mass(float room, float mass, int full)
  * -1 where the face is not there. Above the last face that is at least half full, the level lies by a share of a cell,
  * `a`. Both faces at the level follow from it: 1/2 + a - a^2 / 2 and a^2 / 2, which is what water up to there gives
  * them. So pressure grows with the level as it should. If each had a mass of its own, even pressure in one row of cells
- * would be uneven in the other, and single particles would stir liquid at rest. Near a full next face only that one
- * counts: the mass of the last one is the noise of packed liquid then. */
+ * would be uneven in the other, and single particles would stir liquid at rest. */
 SK_KERNEL float sk_uic_surface_mass(const float room[3], const float mass[3], int full_low, int full_high)
 {
     if (room[0] < UIC_OPEN || room[1] < UIC_OPEN || room[2] < UIC_OPEN)
@@ -296,10 +339,7 @@ SK_KERNEL float sk_uic_surface_mass(const float room[3], const float mass[3], in
     if ((low >= 0.5f) == (high >= 0.5f) || !(is_last ? full_low && full_high : full_low || full_high))
         return -1.0f;
     const float last = is_last ? own : low >= 0.5f ? low : high, next = is_last ? (low >= 0.5f ? high : low) : own;
-    const float share = 2.0f * (next > 0.0f ? next : 0.0f);
-    float plain = last + next - 0.5f;
-    plain = plain > 1.0f ? 1.0f : plain > 0.0f ? plain : 0.0f;
-    const float a = share * __builtin_sqrtf(share) + (1.0f - share) * plain;
+    const float a = sk_uic_height(last, next);
     const float part = is_last ? 0.5f + a - 0.5f * a * a : 0.5f * a * a;
     return room[1] * (part > UIC_LEAST_FLOWING_DENSITY ? part : UIC_LEAST_FLOWING_DENSITY);
 }

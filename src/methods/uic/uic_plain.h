@@ -146,6 +146,28 @@ SK_KERNEL float fill_at(const surroundings *around, sk_plain_cell cell, const in
                : 0.0f;
 }
 
+/* Is a cell full, by the level in it, in any direction? -1 where no level says so. */
+SK_KERNEL int filled_by_level(const surroundings *around, sk_plain_cell cell)
+{
+    const sk_grid *grid = &around->step->grid;
+    int filled = -1;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const int d = side / 2, up = side % 2;
+        float rooms[2], masses[2];
+        for (int n = 0; n < 2; n++) {
+            int at[3] = {0, 0, 0};
+            at[d] = n == 0 ? up : 1 - up;
+            rooms[n] = face_room(around, cell, at, d);
+            masses[n] = folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, at, d);
+        }
+        int beside[3] = {0, 0, 0};
+        beside[d] = up ? 1 : -1;
+        const int fills = sk_uic_level_fills(rooms, masses, fill_at(around, cell, beside));
+        filled = fills > filled ? fills : filled;
+    }
+    return filled;
+}
+
 /* The spare room of a cell; -1 if it is not full. */
 SK_KERNEL float spare_of_cell(const surroundings *around, sk_plain_cell cell)
 {
@@ -161,6 +183,12 @@ SK_KERNEL float spare_of_cell(const surroundings *around, sk_plain_cell cell)
     }
     if (room < UIC_LEAST_ROOM)
         return sk_uic_spare_in_obstacle(densest, full);
+    const int filled =
+        sk_uic_has_levels(around->step->scene->gravity, around->step->soft != NULL) && sk_uic_may_hold_level(own, room)
+            ? filled_by_level(around, cell)
+            : -1;
+    if (filled >= 0)
+        return filled ? sk_uic_spare(own, densest, room, 0.0f) : -1.0f;
     return sk_uic_is_gap(own, room, densest, emptiest) ? sk_uic_spare_of_gap(own, room)
                                                        : sk_uic_spare(own, densest, room, full);
 }
@@ -181,7 +209,7 @@ SK_KERNEL void face_masses(const surroundings *around, sk_plain_cell cell, const
         masses[n] = folded_value(grid, &around->walls, density, cell, at, d);
     }
     *mass = sk_uic_real_mass(room, masses[1]);
-    const float at_surface = sk_uic_has_gravity(around->step->scene->gravity) && !around->step->soft
+    const float at_surface = sk_uic_has_levels(around->step->scene->gravity, around->step->soft != NULL)
                                  ? sk_uic_surface_mass(rooms, masses, full_low, full_high)
                                  : -1.0f;
     *solved = at_surface >= 0.0f ? at_surface : sk_uic_solved_mass(room, *mass, full_low && full_high);

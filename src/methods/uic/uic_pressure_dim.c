@@ -88,12 +88,51 @@ static void predict_by_flux(const sk_step *step, int block)
 
 /* --- full cells --- */
 
+/* Is the cell at node n full, by the level in it, in any direction? -1 where no level says so. */
+static int filled_by_level(const uic_rooms *rooms, const float mass[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fill,
+                           int n)
+{
+    int filled = -1;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const int d = side / 2, up = node_step[d], near = side % 2 ? n + up : n, far = side % 2 ? n : n + up;
+        const float rooms_of[2] = {rooms->face[d][near], rooms->face[d][far]},
+                    masses[2] = {mass[d][near], mass[d][far]};
+        const int fills = sk_uic_level_fills(rooms_of, masses, fill[side % 2 ? n + up : n - up]);
+        filled = fills > filled ? fills : filled;
+    }
+    return filled;
+}
+
+/* Cells that a level lies in are full or not by its height; `spare` has what their fill says. `fill` covers the block
+ * with a halo of one cell, `densest` is the largest fill in and around each cell. */
+static void mark_levels(const sk_step *step, int block, const uic_rooms *rooms, const float *fill, const float *densest,
+                        float *spare)
+{
+    const sk_grid *grid = &step->grid;
+    float mass[SELKIE_DIM][SK_TILE_VALUES(1)];
+    int loaded = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const int n = node_of(c);
+        const float room = rooms->cell[n];
+        if (!sk_uic_may_hold_level(fill[n], room))
+            continue;
+        for (int d = 0; !loaded && d < SELKIE_DIM; d++) {
+            sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, mass[d]);
+            fold_at_walls(&rooms->walls, d, mass[d]);
+        }
+        loaded = 1;
+        const int filled = filled_by_level(rooms, (const float(*)[SK_TILE_VALUES(1)])mass, fill, n);
+        if (filled >= 0)
+            spare[c] = filled ? sk_uic_spare(fill[n], densest[c], room, 0.0f) : -1.0f;
+    }
+}
+
 /* The spare room of full cells; -1 in other cells. */
 static void mark_full(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
     float *spare = sk_uic_spare_of(step) + (size_t)block * SK_BLOCK_CELLS;
-    float fill[SK_TILE_VALUES(1)];
+    float fill[SK_TILE_VALUES(1)], most[SK_BLOCK_CELLS];
     uic_rooms rooms;
     uic_load_rooms(step, block, &rooms);
     sk_tile_load(grid, grid->fields[SK_FIELD_DENSITY], block, 1, fill);
@@ -118,7 +157,10 @@ static void mark_full(const sk_step *step, int block)
         open = f8_select(is_gap, UIC_REFILL * (UIC_PACKED - own) * room, open);
         f8 closed = f8_select(densest >= full, none, not_full);
         f8_store(spare + c, f8_select(room < UIC_LEAST_ROOM, closed, open));
+        f8_store(most + c, densest);
     }
+    if (sk_uic_has_levels(step->scene->gravity, step->soft != NULL))
+        mark_levels(step, block, &rooms, fill, most, spare);
 }
 
 /* Masses of the faces next to the surface. */
@@ -162,8 +204,7 @@ static void find_full(sk_step *step, const uic_pressure_form *form)
     float *spare = sk_uic_spare_of(step);
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         spare[c] = -1.0f; /* cells outside all blocks */
-    /* Particles of bodies have masses too, which say nothing of a level: floating boxes lay 0.04 cells too high. */
-    const int levels = sk_uic_has_gravity(step->scene->gravity) && !step->soft;
+    const int levels = sk_uic_has_levels(step->scene->gravity, step->soft != NULL);
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *at_surface = sk_uic_surface_mass_of(step, d);
         const int64_t count = levels ? SK_BLOCK_CELLS : (int64_t)step->grid.block_count * SK_BLOCK_CELLS;
