@@ -23,7 +23,7 @@ typedef struct solid_array {
     size_t bytes;
 } solid_array;
 
-enum { SOLID_ARRAYS = 21 };
+enum { SOLID_ARRAYS = 22 };
 
 static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arrays[SOLID_ARRAYS])
 {
@@ -44,6 +44,7 @@ static int list_arrays(sk_solids *there, const sk_solids *here, solid_array arra
         {(void **)&there->friction, here->friction, cells * sizeof(float)},
         {(void **)&there->no_slip, here->no_slip, cells},
         {(void **)&there->closed, here->closed, cells},
+        {(void **)&there->covered, here->covered, cells},
         {(void **)&there->barriers, here->barriers, cells},
         {(void **)&there->vents, here->vents, cells},
         {(void **)&there->plain, here->plain, 1},

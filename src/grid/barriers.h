@@ -2,9 +2,9 @@
  *
  * Distances sampled every half cell miss a plate between two samples, and a cell on both sides of it belongs to one
  * side only. Each cell therefore has a stand: its centre or, if that lies less than a cell inside an obstacle (half a
- * cell in scenes with rigid bodies and bilateral pressure), the nearest place outside. A wall between the stands of two
- * cells closes the face between them. What the stand of a cell
- * does not see counts as solid in its kernel, and the particles there do not count in its density.
+ * cell in a rigid body, with bilateral pressure), the nearest place outside. A rigid body does not push it through a
+ * wall. A wall between the stands of two cells closes the face between them. What the stand of a cell does not see
+ * counts as solid in its kernel, and the particles there do not count in its density.
  *
  * Edges are no straight lines between samples either: by samples alone, a face in the end of a plate is open as a
  * whole. Faces at edges and at thin walls count the places that both stands see.
@@ -38,6 +38,16 @@ static inline int sk_barrier_index(int i, int j, int k)
  * cells, of walls and obstacles. */
 void SK_DIM(sk_barriers_find)(const sk_solids *solids, const double corner[3], const float distances[SK_BARRIER_CELLS],
                               sk_barriers *barriers);
+/* Adds the faces that thin rigid bodies close, where obstacles, the first `fixed_count` of the solids, close none.
+ * `distances`: also of bodies. The stands stay. */
+void SK_DIM(sk_barriers_add_bodies)(const sk_solids *solids, const double corner[3],
+                                    const float distances[SK_BARRIER_CELLS], int fixed_count, sk_barriers *barriers);
+/* Can a wall reach into the kernel around the lower face of a cell across an axis? `near`: as in sk_barriers. */
+int SK_DIM(sk_barriers_has_wall)(const uint8_t near[SK_BARRIER_CELLS], int cell, int axis);
+/* Half cells of that kernel, four along each axis, a bit each: those that the stand of the cell on their side of the
+ * face sees. */
+uint64_t SK_DIM(sk_barriers_seen_halves)(const sk_solids *solids, const double corner[3], const sk_barriers *barriers,
+                                         int cell, int axis);
 /* Part of the lower face of a cell across an axis that is open and that the stands on both sides see, 0 to 1. Faces of
  * the block and the upper ones of its cells. */
 float SK_DIM(sk_barriers_seen_face)(const sk_solids *solids, const double corner[3], const sk_barriers *barriers,

@@ -125,7 +125,54 @@ void SK_DIM(sk_barriers_find)(const sk_solids *solids, const double corner[3], c
         }
 }
 
+void SK_DIM(sk_barriers_add_bodies)(const sk_solids *solids, const double corner[3],
+                                    const float distances[SK_BARRIER_CELLS], int fixed_count, sk_barriers *barriers)
+{
+    static const int steps[3] = {1, SK_BARRIER_N, SK_BARRIER_N * SK_BARRIER_N};
+    sk_barriers all;
+    SK_DIM(sk_barriers_find)(solids, corner, distances, &all);
+    for (int d = 0; all.found && d < SELKIE_DIM; d++)
+        for (int n = 0; n < SK_BARRIER_CELLS; n++) {
+            if (all.wall[d][n] < fixed_count || barriers->wall[d][n] >= 0)
+                continue;
+            barriers->open[d][n] = all.open[d][n];
+            barriers->wall[d][n] = all.wall[d][n];
+            barriers->near[n] = barriers->near[n - steps[d]] = 1;
+            barriers->found = 1;
+        }
+}
+
 /* --- kernels --- */
+
+int SK_DIM(sk_barriers_has_wall)(const uint8_t near[SK_BARRIER_CELLS], int cell, int axis)
+{
+    static const int steps[3] = {1, SK_BARRIER_N, SK_BARRIER_N * SK_BARRIER_N};
+    int any = 0;
+    for (int n = 0; n < (SELKIE_DIM == 3 ? 18 : 6); n++) {
+        const int below = n % 2, a = n / 2 % 3 - 1, b = SELKIE_DIM == 3 ? n / 6 - 1 : 0;
+        any |= near[cell - below * steps[axis] + a * steps[(axis + 1) % SELKIE_DIM] + b * steps[(axis + 2) % 3]];
+    }
+    return any;
+}
+
+uint64_t SK_DIM(sk_barriers_seen_halves)(const sk_solids *solids, const double corner[3], const sk_barriers *barriers,
+                                         int cell, int axis)
+{
+    static const int steps[3] = {1, SK_BARRIER_N, SK_BARRIER_N * SK_BARRIER_N};
+    const int at[3] = {cell % SK_BARRIER_N - 1, cell / SK_BARRIER_N % SK_BARRIER_N - 1,
+                       cell / (SK_BARRIER_N * SK_BARRIER_N) - 1};
+    uint64_t seen = 0;
+    for (int n = 0; n < (SELKIE_DIM == 3 ? 64 : 16); n++) {
+        const int tap[3] = {n % 4, n / 4 % 4, n / 16};
+        const stand *place = &barriers->stands[tap[axis] < 2 ? cell - steps[axis] : cell];
+        double x[3] = {0.0, 0.0, 0.0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d] = corner[d] + (at[d] + 0.5 * tap[d] - (d == axis ? 0.75 : 0.25)) * solids->cell_size;
+        if (place->exists && !is_hidden(solids, place->x, x))
+            seen |= UINT64_C(1) << n;
+    }
+    return seen;
+}
 
 /* Integral of the hat of one cell's half width from its middle to x, in cells. */
 static double hat_to(double x)

@@ -30,14 +30,22 @@ SK_KERNEL void to_frame_of(const sk_obstacle *obstacle, const double x[3], doubl
         memcpy(local, x, 3 * sizeof *local);
 }
 
-/* Does a surface lie between two points (m), with the obstacles in their present pose? */
-SK_KERNEL_CALLED int is_hidden(const sk_solids *solids, const double from[3], const double to[3])
+/* Which solids a test counts. */
+enum { OF_OBSTACLES = 1, OF_BODIES = 2 };
+
+SK_KERNEL int is_of(const sk_obstacle *obstacle, int kinds)
+{
+    return kinds & (obstacle->follows ? OF_BODIES : OF_OBSTACLES);
+}
+
+/* Does a surface of some solids lie between two points (m), in their present pose? */
+SK_KERNEL_CALLED int is_hidden_by(const sk_solids *solids, int kinds, const double from[3], const double to[3])
 {
     sk_surface_hit hit;
     for (int o = 0; o < solids->obstacle_count; o++) {
         const sk_obstacle *obstacle = &solids->obstacles[o];
         double a[3], b[3];
-        int near = 1;
+        int near = is_of(obstacle, kinds);
         for (int d = 0; d < solids->dimension; d++)
             near &= fmax(from[d], to[d]) >= obstacle->low[d] && fmin(from[d], to[d]) <= obstacle->high[d];
         if (!near)
@@ -50,51 +58,66 @@ SK_KERNEL_CALLED int is_hidden(const sk_solids *solids, const double from[3], co
     return 0;
 }
 
+SK_KERNEL int is_hidden(const sk_solids *solids, const double from[3], const double to[3])
+{
+    return is_hidden_by(solids, OF_OBSTACLES | OF_BODIES, from, to);
+}
+
 /* Pushes out of obstacles. Two leave the corner between two walls, of one obstacle or of two; more leave sharper ones.
  */
 enum { STAND_PUSHES = 6 };
 
-/* The nearest place outside the obstacles. */
-SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3])
+/* Pushes a place out of each solid of some kinds whose surface is nearer than the gap. Returns how often; -1 if the
+ * place lies deep inside or is still too near after the last push: there is no place outside. */
+SK_KERNEL_CALLED int push_out_of(const sk_solids *solids, int kinds, double x[3])
 {
     const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
-    /* Half of the thinnest wall that kernels resolve: they are two cells wide. Beside rigid bodies half a cell: faces
-     * that a stand in a body closes stop particles without an impulse on it. */
-    const double deepest = (solids->blur_faces || !solids->body_count ? 1.0 : 0.5) * h;
-    stand place = {{centre[0], centre[1], centre[2]}, 1};
-
-    /* Push the place out of each obstacle whose surface is nearer than the gap. */
+    int pushes = 0;
     for (int pass = 0; pass <= STAND_PUSHES; pass++) {
-        int pushed = 0;
+        const int before = pushes;
         for (int o = 0; o < solids->obstacle_count; o++) {
             const sk_obstacle *obstacle = &solids->obstacles[o];
             double local[3], normal[3];
-            int near = 1;
+            int near = is_of(obstacle, kinds);
             for (int d = 0; d < SELKIE_DIM; d++)
-                near &= place.x[d] > obstacle->low[d] - gap && place.x[d] < obstacle->high[d] + gap;
+                near &= x[d] > obstacle->low[d] - gap && x[d] < obstacle->high[d] + gap;
             if (!near)
                 continue;
-            to_frame_of(obstacle, place.x, local);
+            to_frame_of(obstacle, x, local);
             const double distance = SK_SWEEP_WITHIN(obstacle, local, h, normal);
             if (distance >= (pass ? 0.9 : 1.0) * gap) /* a push leaves the gap but for its rounding */
                 continue;
 
-            /* Deep inside, or still too near after the last push: there is no such place. */
-            if (distance < -deepest || pass == STAND_PUSHES) {
-                place.exists = 0;
-                return place;
-            }
+            /* Half of the thinnest wall that kernels resolve: they are two cells wide. In a rigid body half a cell:
+             * faces that a stand in a body closes stop particles without an impulse on it. */
+            const double deepest = (solids->blur_faces || is_of(obstacle, OF_OBSTACLES) ? 1.0 : 0.5) * h;
+            if (distance < -deepest || pass == STAND_PUSHES)
+                return -1;
 
             /* Push along the normal until the gap is kept. */
             if (obstacle->placed)
                 sk_pose_rotate(obstacle->placed, normal, normal);
             for (int d = 0; d < SELKIE_DIM; d++)
-                place.x[d] += (gap - distance) * normal[d];
-            pushed = 1;
+                x[d] += (gap - distance) * normal[d];
+            pushes++;
         }
-        if (!pushed)
+        if (pushes == before)
             break;
     }
+    return pushes;
+}
+
+/* The nearest place outside the obstacles. A rigid body moves it along the side of a wall on which it is without the
+ * body. */
+SK_KERNEL_CALLED stand find_stand(const sk_solids *solids, const double centre[3])
+{
+    stand place = {{centre[0], centre[1], centre[2]}, 1};
+    place.exists = push_out_of(solids, OF_OBSTACLES, place.x) >= 0;
+    if (!place.exists || !solids->body_count)
+        return place;
+    const double alone[3] = {place.x[0], place.x[1], place.x[2]};
+    const int pushes = push_out_of(solids, OF_OBSTACLES | OF_BODIES, place.x);
+    place.exists = pushes == 0 || (pushes > 0 && !is_hidden_by(solids, OF_OBSTACLES, alone, place.x));
     return place;
 }
 
@@ -108,11 +131,15 @@ SK_KERNEL void nearest_normal(const sk_solids *solids, const sk_grid *grid, sk_p
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = grid->corner[d] + (at[d] + (d == axis ? 0.0 : 0.5)) * grid->cell_size;
     memset(normal, 0, 3 * sizeof *normal);
+    int inside = 0;
     for (int o = 0; o < solids->obstacle_count; o++) {
-        const double distance = fabs(distance_of_obstacle(&solids->obstacles[o], x, direction));
-        for (int d = 0; distance < nearest && d < SELKIE_DIM; d++)
+        if (inside && is_of(&solids->obstacles[o], OF_BODIES)) /* bodies come last: the obstacle closes the face */
+            break;
+        const double distance = distance_of_obstacle(&solids->obstacles[o], x, direction), apart = fabs(distance);
+        for (int d = 0; apart < nearest && d < SELKIE_DIM; d++)
             normal[d] = (float)direction[d];
-        nearest = fmin(nearest, distance);
+        nearest = fmin(nearest, apart);
+        inside |= distance <= 0.0;
     }
 }
 

@@ -152,6 +152,8 @@ void SK_DIM(sk_solids_copy_slot)(sk_solids *solids, size_t from, size_t to)
     if (solids->friction)
         memcpy(solids->friction + target, solids->friction + source, floats);
     memcpy(solids->closed + target, solids->closed + source, SK_BLOCK_CELLS);
+    if (solids->covered)
+        memcpy(solids->covered + target, solids->covered + source, SK_BLOCK_CELLS);
     memcpy(solids->barriers + target, solids->barriers + source, SK_BLOCK_CELLS);
     solids->plain[to] = solids->plain[from];
     solids->split[to] = solids->split[from];

@@ -381,6 +381,7 @@ void SK_DIM(sk_solids_add_bodies)(sk_solids *solids, const sk_grid *grid, int bl
     block_corner(grid, grid->coordinates[block], work.corner);
     SK_DIM(sk_solids_copy_slot)(solids, static_slot, slot);
     solids->plain[slot] = 0;
+    memset(solids->covered + base, 0, SK_BLOCK_CELLS);
     solids->exact[slot] = 1; /* walls and convex shapes alone */
     const int any = begin_block(solids, grid, block, static_slot > 0, &work);
     for (uint32_t n = solids->piece_first[block]; n < solids->piece_first[block + 1]; n++)
@@ -390,6 +391,9 @@ void SK_DIM(sk_solids_add_bodies)(sk_solids *solids, const sk_grid *grid, int bl
 
     /* Kernels, and what bodies leave of the faces. Static solids do not move. */
     blur(&work.solid, -1, &work.cells, solids->blurred + base);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        solids->covered[base + (size_t)c] = (uint8_t)sk_solids_cover(
+            solids->blurred[static_slot * SK_BLOCK_CELLS + (size_t)c], solids->blurred[base + (size_t)c]);
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (solids->blur_faces)
             blur(&work.solid, d, &work.cells, solids->blurred_face[d] + base);

@@ -213,6 +213,7 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->grip);
     sk_release(solids->memory, solids->friction);
     sk_release(solids->memory, solids->closed);
+    sk_release(solids->memory, solids->covered);
     sk_release(solids->memory, solids->vents);
     sk_release(solids->memory, solids->restored);
     sk_release(solids->memory, solids->listed);

@@ -111,6 +111,7 @@ typedef struct sk_solids {
     float *grip;            /* [slots][block_cells] of the nearest solid: see sk_solids_grip; NULL = as no_slip says */
     float *friction;        /* [slots][block_cells] Coulomb's, of the nearest solid; NULL = none has any */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
+    uint8_t *covered;       /* [slots][block_cells] rigid bodies take most of the kernel; NULL without bodies */
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
     uint8_t *vents;         /* [slots][block_cells] bit per side: air has come between the liquid and the solid there */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
@@ -161,6 +162,13 @@ void sk_solids_free(sk_solids *solids);
 void sk_solids_add_body(sk_solids *solids, sk_shape *shape, const selkie_body_def *def, const sk_pose *follows);
 /* Takes the present poses of the bodies as those at the end of the step. */
 void sk_solids_end_bodies(sk_solids *solids);
+/* Do rigid bodies cover a cell, so that its kernel sees too few particles? From the shares of the kernel in obstacles,
+ * and in all solids. A cell that obstacles cover by themselves is as without bodies, until those take half of the rest.
+ */
+SK_KERNEL int sk_solids_cover(float obstacles, float all)
+{
+    return all > (obstacles > 0.5f ? 0.5f + 0.5f * obstacles : 0.5f);
+}
 /* A change of velocity of a body: of its centre of mass (m/s), and of its rotation (rad/s) about `centre` (m). */
 typedef struct sk_velocity_change {
     double velocity[3], angular_velocity[3], centre[3];

@@ -128,14 +128,51 @@ typedef struct block_work {
     samples alone[SAMPLED_BODIES]; /* of the first bodies near the block, each alone */
     int alone_count;
     sk_barriers barriers;
-    sk_obstacle near[MOST_NEAR]; /* obstacles near the block; bodies come last */
-    int near_count, near_fixed;  /* all of them, and those that are no bodies; 0 if there are too many */
+    uint8_t walled[SK_BARRIER_CELLS]; /* a wall of an obstacle separates the cell from one beside it */
+    sk_obstacle near[MOST_NEAR];      /* obstacles near the block; bodies come last */
+    int fixed_count;                  /* those that are no bodies; MOST_NEAR: there may be more */
 } block_work;
 
 /* Is an obstacle a rigid body? Walls have negative numbers. */
 static int is_body(const sk_solids *solids, int obstacle)
 {
     return obstacle >= solids->obstacle_count - solids->body_count;
+}
+
+/* The solids with the obstacles near the block alone, without rigid bodies. */
+static sk_solids fixed_view(const sk_solids *solids, const block_work *work)
+{
+    sk_solids view = *solids;
+    view.obstacles = (sk_obstacle *)work->near;
+    view.obstacle_count = work->fixed_count;
+    return view;
+}
+
+/* The sampled distances of the centres of the cells of a block and around it. */
+static void centre_distances(const samples *s, float distances[SK_BARRIER_CELLS])
+{
+    for (int n = 0; n < SK_BARRIER_CELLS; n++) {
+        const int at[3] = {n % SK_BARRIER_N, n / SK_BARRIER_N % SK_BARRIER_N, n / (SK_BARRIER_N * SK_BARRIER_N)};
+        distances[n] =
+            s->distance[2 * at[0] + 1 + NODES * (2 * at[1] + 1 + (SELKIE_DIM == 3 ? NODES * (2 * at[2] + 1) : 0))];
+    }
+}
+
+/* Faces that walls of obstacles close, as without bodies, and those that thin bodies close. `view`: the solids near the
+ * block. Stands are those without bodies. */
+static void find_faces(const sk_solids *solids, const sk_solids *view, block_work *work)
+{
+    sk_barriers *barriers = &work->barriers;
+    float distances[SK_BARRIER_CELLS];
+    const sk_solids fixed = fixed_view(solids, work);
+    centre_distances(work->fixed, distances);
+    SK_DIM(sk_barriers_find)(&fixed, work->corner, distances, barriers);
+    memcpy(work->walled, barriers->near, sizeof work->walled);
+    if (work->fixed == &work->s)
+        return;
+
+    centre_distances(&work->s, distances);
+    SK_DIM(sk_barriers_add_bodies)(view, work->corner, distances, work->fixed_count, barriers);
 }
 
 /* Walls between the samples close faces and hide parts of kernels. */
@@ -150,19 +187,11 @@ static void find_barriers(sk_solids *solids, const sk_grid *grid, block_work *wo
         if ((work->moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, work->corner)) {
             numbers[view.obstacle_count] = (int16_t)o;
             work->near[view.obstacle_count++] = solids->obstacles[o];
-            work->near_fixed += !is_body(solids, o);
+            work->fixed_count += !is_body(solids, o);
         }
-    work->near_count = view.obstacle_count;
-    work->near_fixed = work->near_count < MOST_NEAR ? work->near_fixed : 0;
 
     /* Faces. */
-    float distances[SK_BARRIER_CELLS];
-    for (int n = 0; n < SK_BARRIER_CELLS; n++) {
-        const int at[3] = {n % SK_BARRIER_N, n / SK_BARRIER_N % SK_BARRIER_N, n / (SK_BARRIER_N * SK_BARRIER_N)};
-        distances[n] =
-            work->s.distance[2 * at[0] + 1 + NODES * (2 * at[1] + 1 + (SELKIE_DIM == 3 ? NODES * (2 * at[2] + 1) : 0))];
-    }
-    SK_DIM(sk_barriers_find)(&view, work->corner, distances, &work->barriers);
+    find_faces(solids, &view, work);
     for (int d = 0; work->barriers.found && d < SELKIE_DIM; d++)
         for (int n = 0; n < SK_BARRIER_CELLS; n++)
             if (work->barriers.wall[d][n] >= 0)
@@ -194,13 +223,26 @@ static float fraction_of(const sk_solids *solids, const block_work *work, int n,
     const float *distance = work->fixed->distance;
     const int wall = work->barriers.found ? work->barriers.wall[d][cell] : -1;
     const float open = wall >= 0 && !is_body(solids, wall) ? work->barriers.open[d][cell] : 1.0f;
-    if (work->near_fixed && open > 0.0f && has_edge(distance, n, a, b)) {
-        sk_solids view = *solids;
-        view.obstacles = (sk_obstacle *)work->near;
-        view.obstacle_count = work->near_fixed;
+    if (work->fixed_count > 0 && work->fixed_count < MOST_NEAR && open > 0.0f && has_edge(distance, n, a, b)) {
+        const sk_solids view = fixed_view(solids, work);
         return without_slivers(SK_DIM(sk_barriers_seen_face)(&view, work->corner, &work->barriers, cell, d));
     }
     return open * face_fraction(distance, n, a, b);
+}
+
+/* Do the distances around a face across axis d, from which its normal follows, belong to another obstacle than `owner`,
+ * which closes it, and does one of both move? Node n is the lower corner of the face. */
+static int meets_another(const sk_solids *solids, const block_work *work, int n, int d, int owner)
+{
+    static const int steps[3] = {1, NODES, SLICE};
+    const int centre = n + 1 + NODES + (SELKIE_DIM == 3 ? SLICE : 0);
+    for (int m = 0; owner >= 0 && m < 2 * (2 * SELKIE_DIM + 1); m++) {
+        const int axis = m / 2 % SELKIE_DIM, way = m < 2 ? 0 : m / 2 <= SELKIE_DIM ? 2 : -2;
+        const int at = centre - m % 2 * 2 * steps[d] + (axis == d ? 0 : way * steps[axis]), other = work->s.nearest[at];
+        if (other >= 0 && other != owner && (solids->obstacles[other].moves || solids->obstacles[owner].moves))
+            return 1;
+    }
+    return 0;
 }
 
 /* Open fraction of the lower face of cell c across axis d, and the solid's velocity there. Returns the fractions of the
@@ -227,6 +269,8 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
         const int wall = work->barriers.wall[d][lower];
         owner = wall >= 0 && !is_body(solids, wall) ? wall : owner;
     }
+    if (work->moving && fraction == 0.0f && meets_another(solids, work, node, d, owner))
+        solids->barriers[at] |= (uint8_t)(1 << d);
 
     /* Store the fraction, and the velocity of a moving solid at the centre of the face. */
     solids->fraction[d][at] = fraction;
@@ -284,11 +328,36 @@ static void compute_cell(sk_solids *solids, const block_work *work, int c)
 
 /* A block's faces while the shares of bodies are taken from them. */
 typedef struct face_room {
-    solid_halves solid;                           /* solid part of the half cells so far */
+    solid_halves fixed;                           /* solid part of the half cells without bodies */
+    solid_halves solid;                           /* so far */
     float outside[SELKIE_DIM][SK_BLOCK_CELLS];    /* part of the face's kernel outside of obstacles */
     float room[SELKIE_DIM][SK_BLOCK_CELLS];       /* part of it without bodies, over `outside` */
     float solid_flux[SELKIE_DIM][SK_BLOCK_CELLS]; /* m/s  of the closed part */
 } face_room;
+
+/* Parts of the kernel around the lower face of cell c across axis d that a body takes, and that obstacles leave open:
+ * of what is not behind a wall that the samples do not resolve. */
+static void measure_seen(const sk_solids *solids, const block_work *work, const face_room *faces,
+                         const solid_halves *body, int c, int d, float *taken, float *open)
+{
+    static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+    const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+    const sk_solids fixed = fixed_view(solids, work);
+    uint64_t left = SK_DIM(sk_barriers_seen_halves)(&fixed, work->corner, &work->barriers,
+                                                    sk_barrier_index(at[0], at[1], at[2]), d);
+    *taken = *open = 0.0f;
+    for (; left; left &= left - 1) {
+        const int n = __builtin_ctzll(left), tap[3] = {n % 4, n / 4 % 4, n / 16};
+        int half[3] = {0, 0, 0};
+        float weight = 1.0f;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            half[e] = 2 * at[e] + (e != d) + tap[e];
+            weight *= taps[tap[e]];
+        }
+        *taken += weight * body->part[half[2]][half[1]][half[0]];
+        *open += weight * (1.0f - faces->fixed.part[half[2]][half[1]][half[0]]);
+    }
+}
 
 /* The share of one body: its part of the trilinear kernel around the face, over the part outside of obstacles. A plate
  * that the samples do not resolve closes what it covers. */
@@ -313,7 +382,10 @@ static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const int at =
                 sk_barrier_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
-            float phi = share[c] / fmaxf(faces->outside[d][c], 1e-3f), *room = &faces->room[d][c];
+            float taken = share[c], open = faces->outside[d][c], *room = &faces->room[d][c];
+            if (taken > 0.0f && SK_DIM(sk_barriers_has_wall)(work->walled, at, d))
+                measure_seen(solids, work, faces, &halves, c, d, &taken, &open);
+            float phi = taken / fmaxf(open, 1e-3f);
             if (work->barriers.found && work->barriers.wall[d][at] == number)
                 phi = fmaxf(phi, 1.0f - work->barriers.open[d][at]);
             phi = *room - phi < SK_BODY_SLIVER ? *room : phi < 1e-5f ? 0.0f : phi;
@@ -338,13 +410,31 @@ static int is_sliver(const sk_solids *solids, const block_work *work, int c, int
     return !(work->barriers.found && work->barriers.wall[d][at] >= 0) && !(sk_solids_grip(solids, cell) > 0.0f);
 }
 
+/* Cells that bodies cover. */
+static void find_covered(sk_solids *solids, const block_work *work, const solid_halves *fixed)
+{
+    const sk_solids view = fixed_view(solids, work);
+    float blurred[SK_BLOCK_CELLS];
+    blur(fixed, -1, &every_cell, blurred);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t cell = work->slot * SK_BLOCK_CELLS + (size_t)c;
+        double centre[3];
+        centre_of_face(work->corner, solids->cell_size, c, -1, centre);
+        if (solids->blurred[cell] > 0.5f && solids->barriers[cell] & SK_BARRIER_SPLIT)
+            blurred[c] = SK_DIM(sk_barriers_hidden_share)(&view, centre);
+        solids->covered[cell] = (uint8_t)sk_solids_cover(blurred[c], solids->blurred[cell]);
+    }
+}
+
 /* Takes the shares of all bodies near the block from its open fractions. The velocity of the closed part is the mean of
  * obstacles and bodies. */
 static void add_bodies(sk_solids *solids, const sk_grid *grid, int block, const block_work *work)
 {
     face_room faces;
     const size_t base = work->slot * SK_BLOCK_CELLS;
-    measure_halves(work->fixed->distance, &every_half, &faces.solid);
+    measure_halves(work->fixed->distance, &every_half, &faces.fixed);
+    faces.solid = faces.fixed;
+    find_covered(solids, work, &faces.fixed);
     for (int d = 0; d < SELKIE_DIM; d++) {
         blur(&faces.solid, d, &every_cell, faces.outside[d]);
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -423,7 +513,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     const size_t base = slot * SK_BLOCK_CELLS;
     work.slot = slot;
     work.moving = moving;
-    work.alone_count = work.barriers.found = work.near_count = work.near_fixed = 0;
+    work.alone_count = work.barriers.found = work.fixed_count = 0;
     block_corner(grid, grid->coordinates[block], work.corner);
 
     /* Distances. */
@@ -437,6 +527,8 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     solids->split[slot] = solids->exact[slot] = 0;
     memset(solids->barriers + base, 0, SK_BLOCK_CELLS);
     memset(solids->vents + base, 0, SK_BLOCK_CELLS);
+    if (solids->covered)
+        memset(solids->covered + base, 0, SK_BLOCK_CELLS);
 
     /* Kernels, then cells and faces. */
     solid_halves halves;
@@ -632,11 +724,11 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
     }
 
     /* Grow the arrays of bytes. The last three have one value per slot. */
-    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers, &solids->vents,
-                         &solids->plain,   &solids->split,  &solids->exact};
-    for (int a = 0; a < 7; a++) {
+    uint8_t **bytes[] = {&solids->covered, &solids->no_slip, &solids->closed, &solids->barriers,
+                         &solids->vents,   &solids->plain,   &solids->split,  &solids->exact};
+    for (int a = solids->body_count ? 0 : 1; a < 8; a++) {
         size_t got = before;
-        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 3 ? 1 : SK_BLOCK_CELLS, "solids", error));
+        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 4 ? 1 : SK_BLOCK_CELLS, "solids", error));
         capacity = got < capacity ? got : capacity;
     }
 
@@ -658,6 +750,8 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             if (solids->has_friction)
                 solids->friction[c] = 0.0f;
             solids->closed[c] = 0;
+            if (solids->covered)
+                solids->covered[c] = 0;
             solids->barriers[c] = solids->vents[c] = 0;
         }
         solids->plain[0] = 1;

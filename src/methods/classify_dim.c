@@ -47,7 +47,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     float *fill = grid->fields[SK_FIELD_FILL] + base, *depth = grid->fields[SK_FIELD_DEPTH] + base;
     const uint32_t *start =
         block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
-    const uint8_t *closed = solids->closed + solid;
+    const uint8_t *closed = solids->closed + solid, *covered = solids->covered ? solids->covered + solid : NULL;
     const float full = 1.0f / (float)step->particles_per_cell;
     d8 kernel_sum = {0}, surface_sum = {0}, counted_sum = {0}, occupied_sum = {0};
     uint8_t *kinds = grid->kinds + base;
@@ -91,7 +91,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
 
     /* is_covered(): few runs have such cells. */
     SK_EACH_RUN(c, covered_near(step, block) ? reached : 0)
-    for (unsigned left = i8_bits((f8_load(blurred + c) > 0.5f) & (i8_from_bytes(closed + c) == 0)); left;
+    for (unsigned left = i8_bits((i8_from_bytes(covered + c) != 0) & (i8_from_bytes(closed + c) == 0)); left;
          left &= left - 1) {
         const int own = c + __builtin_ctz(left);
         fill[own] = covered_fill(step, (sk_plain_cell){block, own});

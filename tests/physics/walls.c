@@ -3,7 +3,7 @@
  * itself. */
 #include <unistd.h>
 
-#include "physics.h"
+#include "bodies.h"
 
 #define CELL 0.02 /* m */
 
@@ -317,9 +317,64 @@ static void cups(void **state)
     square_cup(&variants[3], 0.52);
 }
 
+/* A 2D cup of thin walls and a box of a cell, a body or an obstacle, that falls beside it from `y`; all lengths in
+ * cells. Returns the largest kinetic energy, J, and the fastest particle, m/s. */
+static void fall_beside_cup(const variant *v, double left, double x, double y, int scripted, double most[2])
+{
+    const double wall = 0.48, right = left + 14, bottom = 3.1, top = 15;
+    selkie_shape sides[3] = {cells(left, bottom, -99, right, bottom + wall, 99),
+                             cells(left, bottom, -99, left + wall, top, 99),
+                             cells(right - wall, bottom, -99, right, top, 99)};
+    selkie_shape whole;
+    selkie_shape_defaults(&whole, SELKIE_SHAPE_UNION);
+    whole.children = sides;
+    whole.child_count = 3;
+    test_scene t;
+    start(&t, v, 2, 28, 20, 1);
+    t.scene.time.step = 0.001;
+    add_liquid(&t, cells(left + wall, bottom + wall, 0, right - wall, 11, 1));
+    add_obstacle(&t, whole);
+    const selkie_shape box = cells(x, y, -9, x + 1, y + 1, 9);
+    if (scripted)
+        add_obstacle(&t, box)->velocity[1] = -0.5;
+    else
+        add_body(&t, box, 500);
+    selkie_world *world = make_world(&t);
+    most[0] = most[1] = 0.0;
+    while (selkie_world_time(world) < 0.12) {
+        step_world(world);
+        most[0] = fmax(most[0], selkie_world_statistics(world)->kinetic_energy);
+        most[1] = fmax(most[1], selkie_world_statistics(world)->max_speed);
+    }
+    selkie_world_destroy(world);
+}
+
+/* A body or a moving obstacle beside a thin wall changes nothing behind it: not what is liquid, nor how wide and how
+ * fast faces are, nor which way they look. At 5 and 5.625 cells the wall ends on a face, and beyond centres of cells.
+ */
+static void bodies_beside_cups(void **state)
+{
+    (void)state;
+    static const double lefts[3] = {5.0, 5.5, 5.625}, gaps[2] = {0.1, 0.5};
+    for (int l = 0; l < 3; l++)
+        for (int scripted = 0; scripted < 2; scripted++) {
+            double far[2], near[2];
+            char what[80];
+            fall_beside_cup(&variants[1], lefts[l], 26.5, 8, scripted, far);
+            for (int g = 0; g < 2; g++) {
+                fall_beside_cup(&variants[1], lefts[l], lefts[l] + 14 + gaps[g], 8, scripted, near);
+                snprintf(what, sizeof what, "%s %g cells beside a cup at %g", scripted ? "obstacle" : "body", gaps[g],
+                         lefts[l]);
+                at_most(what, "kinetic energy over that far away", near[0] / far[0], 1.1);
+                at_most(what, "fastest particle over that far away", near[1] / far[1], 1.1);
+            }
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plates), cmocka_unit_test(divider), cmocka_unit_test(paddles),
-                                       cmocka_unit_test(sheet), cmocka_unit_test(cups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plates),  cmocka_unit_test(divider),
+                                       cmocka_unit_test(paddles), cmocka_unit_test(sheet),
+                                       cmocka_unit_test(cups),    cmocka_unit_test(bodies_beside_cups)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
