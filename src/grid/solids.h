@@ -111,7 +111,8 @@ typedef struct sk_solids {
     float *grip;            /* [slots][block_cells] of the nearest solid: see sk_solids_grip; NULL = as no_slip says */
     float *friction;        /* [slots][block_cells] Coulomb's, of the nearest solid; NULL = none has any */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
-    uint8_t *covered;       /* [slots][block_cells] rigid bodies take most of the kernel; NULL without bodies */
+    uint8_t *covered;       /* [slots][block_cells] bit 0: rigid bodies take most of the kernel; bits 1 to 6: a thin
+                             * wall is on the side -x +x -y +y -z +z of such a cell; NULL without bodies */
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
     uint8_t *vents;         /* [slots][block_cells] bit per side: air has come between the liquid and the solid there */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */

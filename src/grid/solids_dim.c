@@ -410,6 +410,19 @@ static int is_sliver(const sk_solids *solids, const block_work *work, int c, int
     return !(work->barriers.found && work->barriers.wall[d][at] >= 0) && !(sk_solids_grip(solids, cell) > 0.0f);
 }
 
+/* Sides of cell c behind a wall that closes the whole face, a bit each: -x +x -y +y -z +z. */
+static int walls_around(const block_work *work, int c)
+{
+    const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+    int sides = 0;
+    for (int side = 0; work->barriers.found && side < 2 * SELKIE_DIM; side++) {
+        const int d = side / 2, up = side % 2;
+        const int face = sk_barrier_index(at[0] + (up && d == 0), at[1] + (up && d == 1), at[2] + (up && d == 2));
+        sides |= (work->barriers.open[d][face] == 0.0f) << side;
+    }
+    return sides;
+}
+
 /* Cells that bodies cover. */
 static void find_covered(sk_solids *solids, const block_work *work, const solid_halves *fixed)
 {
@@ -422,7 +435,8 @@ static void find_covered(sk_solids *solids, const block_work *work, const solid_
         centre_of_face(work->corner, solids->cell_size, c, -1, centre);
         if (solids->blurred[cell] > 0.5f && solids->barriers[cell] & SK_BARRIER_SPLIT)
             blurred[c] = SK_DIM(sk_barriers_hidden_share)(&view, centre);
-        solids->covered[cell] = (uint8_t)sk_solids_cover(blurred[c], solids->blurred[cell]);
+        if (sk_solids_cover(blurred[c], solids->blurred[cell]))
+            solids->covered[cell] = (uint8_t)(1 | walls_around(work, c) << 1);
     }
 }
 

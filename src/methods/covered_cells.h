@@ -20,21 +20,14 @@ SK_KERNEL int is_covered(const sk_step *step, sk_plain_cell cell)
     return step->solids.covered[solid] && !step->solids.closed[solid];
 }
 
-/* Is the face between a cell and the next one below (side -1) or above (1) closed by a wall that the samples do not
- * resolve? */
-SK_KERNEL int covered_is_apart(const sk_step *step, sk_plain_cell cell, sk_plain_cell other, int d, int side)
-{
-    const size_t face = sk_plain_solid_index(&step->solids, side < 0 ? cell : other);
-    return step->solids.barriers[face] >> d & 1;
-}
-
 SK_KERNEL float covered_fill(const sk_step *step, sk_plain_cell cell)
 {
+    const int walls = step->solids.covered[sk_plain_solid_index(&step->solids, cell)];
     float density[1 + 2 * SELKIE_DIM], blurred[1 + 2 * SELKIE_DIM];
     for (int n = 0; n < 1 + 2 * SELKIE_DIM; n++) {
         const int d = (n - 1) / 2, side = n % 2 ? -1 : 1;
         const sk_plain_cell other = n ? sk_plain_next(&step->grid, cell, d, side) : cell;
-        const int apart = n && covered_is_apart(step, cell, other, d, side);
+        const int apart = n && walls >> n & 1;
         density[n] = apart ? 0.0f : step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(other)];
         blurred[n] = apart ? 1.0f : step->solids.blurred[sk_plain_solid_index(&step->solids, other)];
     }
