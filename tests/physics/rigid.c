@@ -184,9 +184,8 @@ int main(void)
     if (selkie_world_create(&t.scene, NULL, &world, &error) == SELKIE_ERROR_UNSUPPORTED)
         return 77; /* a build without the engine */
     selkie_world_destroy(world);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(box_floats), cmocka_unit_test(neutral_stays),
-                                       cmocka_unit_test(heavy_sinks), cmocka_unit_test(light_box_rises),
-                                       cmocka_unit_test(settling_disc),
-                                       cmocka_unit_test(box_bobs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(box_floats),    cmocka_unit_test(neutral_stays),
+                                       cmocka_unit_test(heavy_sinks),   cmocka_unit_test(light_box_rises),
+                                       cmocka_unit_test(settling_disc), cmocka_unit_test(box_bobs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
