@@ -8,8 +8,9 @@
  * So the pressure system uses  (L_i + L_j) / 2 G_ij  in place of G_ij, with L_i = M_i^-1 (Bonet and Lok 1999; in pairs,
  * Oger et al. 2007). The mean keeps the gradients antisymmetric: the system stays symmetric and linear momentum is
  * conserved. A pressure of complete isotropy would leave particles without any order; SK_SPH_ISOTROPY of the correction
- * is applied. Particles near air keep L = 1. Boundary particles are corrected by L_i, and so are the forces on bodies.
- * The sheets of the domain's sides are not: particles next to them would not come to rest.
+ * is applied, and more at high pressure while bodies move (SK_SPH_ORDER_DEPTH). Particles near air keep L = 1. Boundary
+ * particles are corrected by L_i, and so are the forces on bodies. The sheets of the domain's sides are not: particles
+ * next to them would not come to rest.
  *
  * Viscosity and cohesion need gradients along the pair, so the phase runs after them.
  *

@@ -41,8 +41,13 @@ static int any_pair_force(const sk_step *step)
            (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
-/* More XSPH at the surface and the filter of noise, in scenes with gravity. Viscosity stands in for them: three times
- * viscosity / spacing^2 is the rate of about the same. */
+/* The rate, 1/s, of XSPH that damps noise about as the scene's viscosity does. */
+static double viscous_rate(const sk_step *step)
+{
+    return 3.0 * sk_scene_viscosity(step->scene) / (step->sph->spacing * step->sph->spacing);
+}
+
+/* More XSPH at the surface and the filter of noise, in scenes with gravity. Viscosity stands in for them. */
 static void set_calming(const sk_step *step, double kick, sk_sph_force_constants *constants)
 {
     const sk_sph *sph = step->sph;
@@ -50,7 +55,7 @@ static void set_calming(const sk_step *step, double kick, sk_sph_force_constants
     const double pull = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * spacing; /* m2/s2 */
     if (!(pull > 0.0) || !(constants->xsph > 0.0f) || !(sph->correction_time > 0.0))
         return;
-    const double viscous = 3.0 * sk_scene_viscosity(step->scene) / (spacing * spacing);
+    const double viscous = viscous_rate(step);
     const double share = kick * fmax(SK_SPH_CALMING / sph->correction_time - viscous, 0.0);
     constants->calming = (float)fmin(share, 0.5 - (double)constants->xsph);
     /* Akinci's curvature needs the array of the lags for its normals. Rigid bodies stick with it: one of density 900
@@ -85,6 +90,9 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
         constants.curvature = (float)(tension * kick);
     }
     set_calming(step, kick, &constants);
+    /* XSPH is viscosity, too, and would slow small bodies: viscosity stands in for as much of it. */
+    if (scene->body_count)
+        constants.xsph = (float)fmax((double)constants.xsph - kick * viscous_rate(step), 0.0);
     return constants;
 }
 

@@ -135,7 +135,7 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
         if (frame->constants.viscous)
             along_gradient =
                 volume * approach * (shape->near / (r2 + shape->softening) + shape->even + shape->far * r2);
-        if (frame->constants.xsph > 0.0f)
+        if (frame->constants.xsph + frame->constants.calming > 0.0f)
             along_v = -calmed(frame, f8_min(f8_splat(calm), v[3]), speed2) * volume * kernel_value(frame, q);
         if (frame->constants.filter > 0.0f)
             filter = frame->constants.filter * filter_weight(frame, speed2) * volume * kernel_value(frame, q);

@@ -25,6 +25,7 @@ static inline list_frame make_list_frame(sk_step *step)
                                             .weight = (float)factor,
                                             .slope = (float)(factor * sph->spacing / (sph->support * sph->support)),
                                             .inverse_spacing = (float)(1.0 / sph->spacing),
+                                            .order = (float)sk_sph_order_pressure(step),
                                             .wendland = wendland},
                               .points = {.reach2 = (float)(reach * reach),
                                          .inverse_reach = (float)(1.0 / reach),

@@ -69,7 +69,8 @@ SK_KERNEL void finish_particle(const list_frame *frame, const near_walls *walls,
     /* The gradient correction, and the diagonal of the pressure system. */
     float diagonal = squares, column[3][3];
     const float density = sums->density;
-    SK_DIM(sk_sph_make_correction)(sums->moment, density, column);
+    const float isotropy = sk_sph_isotropy(frame->constants.order, sph->pressure[i]);
+    SK_DIM(sk_sph_make_correction)(sums->moment, density, isotropy, column);
     for (int c = 0; c < 3; c++)
         memcpy(sph->correction[c][i], column[c], sizeof column[c]); /* the fourth stays 0 */
     for (int d = 0; d < SELKIE_DIM; d++) {

@@ -6,6 +6,7 @@
 
 #include "defs/materials.h"
 #include "methods/sph/sph_kernels.h"
+#include "rigid/rigid.h"
 #include "methods/sph/sph_list_kernels.h"
 
 /* The kernel's sum over a lattice with the particle spacing (the density ratio there is 1 by definition), and the
@@ -359,6 +360,21 @@ double sk_sph_tension_speed(const sk_step *step)
     if (def->surface_tension == SELKIE_TENSION_AKINCI)
         return sqrt(2.0 * factor * def->tension * step->density * sph->support);
     return def->surface_tension == SELKIE_TENSION_BECKER ? sqrt(def->tension) * sph->spacing : 0.0;
+}
+
+double sk_sph_order_pressure(const sk_step *step)
+{
+    const double *g = step->scene->gravity;
+    const double pull = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * step->sph->spacing; /* m2/s2 */
+    double fastest2 = 0.0;
+    for (int b = 0; step->rigid && b < step->rigid->body_count; b++) {
+        const double *v = step->rigid->states[b].velocity;
+        fastest2 = fmax(fastest2, v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    }
+    if (!(pull > 0.0 && fastest2 > 0.0))
+        return INFINITY;
+    const double least = SK_SPH_ORDER_DEPTH * step->density * pull;
+    return least / fmin(sqrt(fastest2 / pull) / SK_SPH_ORDER_SPEED, 1.0);
 }
 
 double sk_sph_bytes_per_particle(int dimension)

@@ -192,6 +192,9 @@ selkie_code sk_sph_viscosity_failed(const sk_step *step, int iterations, selkie_
 double sk_sph_pressure_speed(const sk_step *step);
 /* The same for the pressure that surface tension makes, which is not known before the first step, m/s. */
 double sk_sph_tension_speed(const sk_step *step);
+/* The pressure, Pa, up to which the order that holds particles grows (sph_pair_kernels.h); infinite if no body moves.
+ */
+double sk_sph_order_pressure(const sk_step *step);
 /* Bytes per particle of the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 

@@ -136,6 +136,14 @@ SK_KERNEL double sk_sph_whole_pressure(float pressure, double unit)
     return whole < -most ? -most : whole < most ? whole : most;
 }
 
+/* --- The order of particles (correction_parts.h) --- */
+
+/* What the correction leaves (SK_SPH_ISOTROPY) keeps particles in order, but holds bodies by friction proportional to
+ * the pressure. While a body moves, it stops growing at the pressure of these spacings of depth. Below this part of
+ * sqrt(g spacing) of the body's speed the limit rises, so that liquid at rest keeps its order. */
+#define SK_SPH_ORDER_DEPTH 5.0
+#define SK_SPH_ORDER_SPEED 0.1
+
 /* --- The pressure system, one particle (derivation: sph.h) --- */
 
 #define SK_SPH_FULL 0.95f /* density ratio: below it air is within a particle's reach */

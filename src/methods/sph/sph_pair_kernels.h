@@ -17,6 +17,7 @@ typedef struct sk_sph_list_constants {
     float weight;          /*      particle volume x factor of the kernel */
     float slope;           /* 1/m  that x spacing / support^2 */
     float inverse_spacing; /* 1/m */
+    float order;           /* Pa   from this pressure on particles are kept in order by no more than by this one */
     int wendland;
 } sk_sph_list_constants;
 
@@ -94,8 +95,16 @@ SK_KERNEL void SK_DIM(sk_sph_add_point)(const sk_sph_point_constants *constants,
 #define SK_SPH_CORRECT_FULL 0.9f /* ... and from here on it is complete */
 #define SK_SPH_LEAST_MOMENT 0.1f /* determinant: below it neighbours lie in a line or a plane */
 
-/* The columns of L = 1 + share (M^-1 - 1) for the moment M; 1 where air is near or M is singular. */
-SK_KERNEL void SK_DIM(sk_sph_make_correction)(const float m[SK_SPH_COMPONENTS], float density, float column[3][3])
+/* The share of the correction at a pressure (Pa). */
+SK_KERNEL float sk_sph_isotropy(float order, float pressure)
+{
+    return 1.0f - (1.0f - SK_SPH_ISOTROPY) * (pressure > order ? order / pressure : 1.0f);
+}
+
+/* The columns of L = 1 + share (M^-1 - 1) for the moment M; 1 where air is near or M is singular. `isotropy`: the share
+ * in full neighbourhoods. */
+SK_KERNEL void SK_DIM(sk_sph_make_correction)(const float m[SK_SPH_COMPONENTS], float density, float isotropy,
+                                              float column[3][3])
 {
     float inverse[SK_SPH_COMPONENTS] = {m[SK_SPH_YY], m[SK_SPH_XX], 0.0f, -m[SK_SPH_XY], 0.0f, 0.0f};
     float determinant = m[SK_SPH_XX] * m[SK_SPH_YY] - m[SK_SPH_XY] * m[SK_SPH_XY];
@@ -110,7 +119,7 @@ SK_KERNEL void SK_DIM(sk_sph_make_correction)(const float m[SK_SPH_COMPONENTS], 
             m[SK_SPH_XX] * inverse[SK_SPH_XX] + m[SK_SPH_XY] * inverse[SK_SPH_XY] + m[SK_SPH_XZ] * inverse[SK_SPH_XZ];
     }
     const float full = (density - SK_SPH_CORRECT_FROM) / (SK_SPH_CORRECT_FULL - SK_SPH_CORRECT_FROM);
-    const float share = determinant > SK_SPH_LEAST_MOMENT ? SK_SPH_ISOTROPY * fminf(sk_sph_positive(full), 1.0f) : 0.0f;
+    const float share = determinant > SK_SPH_LEAST_MOMENT ? isotropy * fminf(sk_sph_positive(full), 1.0f) : 0.0f;
     const float scale = share > 0.0f ? share / determinant : 0.0f, rest = 1.0f - share;
     column[0][0] = rest + scale * inverse[SK_SPH_XX];
     column[1][1] = rest + scale * inverse[SK_SPH_YY];
@@ -229,7 +238,7 @@ SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants
     }
     const float volume = 2.0f / pair->density, r = sqrtf(r2), q = r * constants->inverse_support;
     float along_x = 0.0f, along_v = 0.0f, along_gradient = 0.0f, value = 0.0f;
-    if (constants->xsph > 0.0f || constants->becker > 0.0f || constants->filter > 0.0f)
+    if (constants->xsph + constants->calming + constants->becker + constants->filter > 0.0f)
         value = sk_sph_kernel(constants->wendland, q) * constants->weight;
     if (constants->viscous)
         along_gradient = sk_sph_viscous_share(&constants->viscosity, pair->density, approach, r2);
