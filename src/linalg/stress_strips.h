@@ -14,7 +14,8 @@ enum {
     SK_STRESS_PLANES = 2 * SELKIE_DIM,
     SK_STRESS_BESIDE = SELKIE_DIM == 3 ? 9 : 3, /* half rows around one along y and z, itself in the middle */
     SK_STRESS_LISTS = 4 * SK_STRESS_COLOURS,    /* of each colour: even and odd x; with shared and own coefficients */
-    SK_STRESS_SEGMENT_CHUNK = 64                /* segments of a partial sum */
+    SK_STRESS_SEGMENT_CHUNK = 64,               /* segments of a partial sum */
+    SK_STRESS_PARTIALS = 4                      /* partial sums of a chunk */
 };
 
 /* A half row with an unknown. */
@@ -27,10 +28,13 @@ typedef struct sk_stress_segment {
 typedef struct sk_stress_segment_rows {
     float coefficient[SK_STRESS_NEIGHBOURS][SK_STRESS_GROUP];
     float diagonal[SK_STRESS_GROUP], inverse[SK_STRESS_GROUP];
-    /* All bits set: an unknown without mass; one that its mass does not hold. Then those of all faces together. */
+} sk_stress_segment_rows;
+
+/* All bits set: an unknown without mass; one that its mass does not hold. Then those of all its faces together. */
+typedef struct sk_stress_segment_marks {
     int32_t massless[SK_STRESS_GROUP], loose[SK_STRESS_GROUP];
     int32_t any_massless, any_loose;
-} sk_stress_segment_rows;
+} sk_stress_segment_marks;
 
 typedef struct sk_stress_strips {
     const sk_stress_level *level; /* its blocks, the bits of its unknowns and the weights that even rows share */
@@ -38,10 +42,12 @@ typedef struct sk_stress_strips {
     int32_t *start, *stride;      /* [block_count] place of a block's first row, and from row to row */
     sk_stress_segment *segments;  /* of all lists, one after the other: see sk_stress_list() */
     sk_stress_segment_rows *rows; /* of those with coefficients of their own, in the same order */
+    sk_stress_segment_marks *marks;
+    int has_ends; /* sides are joined along x */
     int32_t first[SK_STRESS_LISTS + 1], first_rows[SK_STRESS_LISTS], chunk[SK_STRESS_LISTS + 1];
     float *s, *p, *w, *v, *x;    /* [planes][plane] of the iteration */
     double *solution, *right;    /* likewise */
-    double *partial[2];          /* [chunks] */
+    double *partial[SK_STRESS_PARTIALS]; /* [chunks] */
 } sk_stress_strips;
 
 /* The list of segments of colour k with an even (0) or odd (1) first x, and with coefficients of their own (1) or not. */

@@ -136,7 +136,8 @@ static inline void set_coefficient(sk_stress_segment_rows *rows, int m, int_lane
 }
 
 /* sk_stress_row() for a half row, in the same order of sums. */
-static void make_segment_rows(const lane_weights *w, int_lanes unknown, sk_stress_segment_rows *rows)
+static void make_segment_rows(const lane_weights *w, int_lanes unknown, sk_stress_segment_rows *rows,
+                              sk_stress_segment_marks *marks)
 {
     lanes diagonal = w->mass;
     for (int side = 0; side < 2; side++) {
@@ -160,12 +161,12 @@ static void make_segment_rows(const lane_weights *w, int_lanes unknown, sk_stres
     *(lanes *)(void *)rows->diagonal = sk_stress_lanes_where(unknown, diagonal);
     *(lanes *)(void *)rows->inverse = sk_stress_lanes_where(unknown, 1.0f / diagonal);
     const int_lanes loose = unknown & (diagonal > SK_STRESS_HELD * w->mass);
-    memcpy(rows->massless, &massless, sizeof rows->massless);
-    memcpy(rows->loose, &loose, sizeof rows->loose);
-    rows->any_massless = rows->any_loose = 0;
+    memcpy(marks->massless, &massless, sizeof marks->massless);
+    memcpy(marks->loose, &loose, sizeof marks->loose);
+    marks->any_massless = marks->any_loose = 0;
     for (int n = 0; n < SK_STRESS_GROUP; n++) {
-        rows->any_massless |= massless[n];
-        rows->any_loose |= loose[n];
+        marks->any_massless |= massless[n];
+        marks->any_loose |= loose[n];
     }
 }
 
@@ -197,8 +198,8 @@ static void make_segments(const sk_stress_strips *strips, const int32_t (*wrap)[
                 }
                 const float *mass = level->mass[a] + (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
                 const lane_weights w = gather_lanes(&weights, mass, tile_place(at), a, half);
-                make_segment_rows(&w, sk_stress_lanes_in(bits->unknown, half),
-                                  &strips->rows[strips->first_rows[list] + place - strips->first[list]]);
+                const int32_t row = strips->first_rows[list] + place - strips->first[list];
+                make_segment_rows(&w, sk_stress_lanes_in(bits->unknown, half), &strips->rows[row], &strips->marks[row]);
             }
     }
 }
@@ -232,21 +233,22 @@ typedef struct own_segment {
     int a, half;
     const sk_stress_segment *place;
     const sk_stress_segment_rows *rows;
+    const sk_stress_segment_marks *marks;
 } own_segment;
 
-/* All of them, one after the other: begins with `list` 1 and n 0. Returns 0 after the last. */
-static int next_own(const sk_stress_strips *strips, int *list, int32_t *n, own_segment *found)
+/* The next one that has a loose row: begins with `list` 1 and n 0. Returns 0 after the last. */
+static int next_loose(const sk_stress_strips *strips, int *list, int32_t *n, own_segment *found)
 {
-    while (*list < SK_STRESS_LISTS && *n >= strips->first[*list + 1] - strips->first[*list]) {
-        *list += 2;
-        *n = 0;
-    }
-    if (*list >= SK_STRESS_LISTS)
-        return 0;
-    *found = (own_segment){*list / 8, *list / 2 % 2, &strips->segments[strips->first[*list] + *n],
-                           &strips->rows[strips->first_rows[*list] + *n]};
-    ++*n;
-    return 1;
+    for (; *list < SK_STRESS_LISTS; *list += 2, *n = 0)
+        while (*n < strips->first[*list + 1] - strips->first[*list]) {
+            const int32_t row = strips->first_rows[*list] + (*n)++;
+            if (!strips->marks[row].any_loose)
+                continue;
+            *found = (own_segment){*list / 8, *list / 2 % 2, &strips->segments[strips->first[*list] + *n - 1],
+                                   &strips->rows[row], &strips->marks[row]};
+            return 1;
+        }
+    return 0;
 }
 
 /* Sets a value in a plane, and its copy beyond a joined side. */
@@ -282,9 +284,9 @@ static int find_held(const sk_stress_strips *strips, float *held)
     int loose = 0;
     for (size_t i = 0; i < SK_STRESS_PLANES * strips->plane; i++)
         held[i] = 1.0f;
-    for (int list = 1, n = 0; next_own(strips, &list, &n, &segment);)
-        for (int l = 0; l < SK_STRESS_GROUP && segment.rows->any_loose; l++)
-            if (segment.rows->loose[l]) {
+    for (int list = 1, n = 0; next_loose(strips, &list, &n, &segment);)
+        for (int l = 0; l < SK_STRESS_GROUP; l++)
+            if (segment.marks->loose[l]) {
                 set_lane(&segment, held + (size_t)(2 * segment.a + segment.half) * strips->plane, l, 0.0f);
                 loose = 1;
             }
@@ -292,8 +294,8 @@ static int find_held(const sk_stress_strips *strips, float *held)
         loose = 0;
         /* A mark of 2 holds others from the next step on: the order of the rows does not matter. */
         for (int mark = 2; mark >= 1; mark--)
-            for (int list = 1, n = 0; next_own(strips, &list, &n, &segment);)
-                for (int l = 0; l < SK_STRESS_GROUP && segment.rows->any_loose; l++) {
+            for (int list = 1, n = 0; next_loose(strips, &list, &n, &segment);)
+                for (int l = 0; l < SK_STRESS_GROUP; l++) {
                     float *plane = held + (size_t)(2 * segment.a + segment.half) * strips->plane;
                     const float now = plane[segment.place->row[SK_STRESS_MIDDLE] + l];
                     if (mark == 1 && now == 2.0f)
@@ -318,7 +320,7 @@ static selkie_code take_vectors(sk_stress_strips *strips, const sk_stress_option
         SK_STRESS_TAKE(options->arena, *floats[n], values);
     SK_STRESS_TAKE(options->arena, strips->solution, values);
     SK_STRESS_TAKE(options->arena, strips->right, values);
-    for (int n = 0; n < 2; n++)
+    for (int n = 0; n < SK_STRESS_PARTIALS; n++)
         SK_STRESS_TAKE(options->arena, strips->partial[n], (size_t)strips->chunk[SK_STRESS_LISTS] + 1);
     return SELKIE_OK;
 }
@@ -338,6 +340,7 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
     int32_t(*wrap)[2];
     segment_counts *counts;
     strips->level = level;
+    strips->has_ends = level->joined[0] > 0;
     SK_TRY(place_blocks(strips, options, &wrap, error));
     SK_STRESS_TAKE(options->arena, counts, level->block_count);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
@@ -346,13 +349,14 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
     const int32_t rows = order_segments(strips, counts);
     SK_STRESS_TAKE(options->arena, strips->segments, strips->first[SK_STRESS_LISTS]);
     SK_STRESS_TAKE(options->arena, strips->rows, rows);
+    SK_STRESS_TAKE(options->arena, strips->marks, rows);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
         make_segments(strips, (const int32_t(*)[2])wrap, b, counts[b]);
     SK_TRY(take_vectors(strips, options, error));
     int32_t loose = 0;
     for (int32_t n = 0; n < rows; n++)
-        loose |= strips->rows[n].any_loose;
+        loose |= strips->marks[n].any_loose;
     *soft = !loose || find_held(strips, strips->x);
     if (*soft)
         clear_vectors(strips);
