@@ -12,6 +12,7 @@
 #include <math.h>
 #include <omp.h>
 
+#include "base/simd.h"
 #include "linalg/stress_strips.h"
 
 /* Neighbours of a row: bit 0 = of its own component, bit 1 + n = of the other component number n. */
@@ -157,7 +158,8 @@ static inline __attribute__((always_inline)) void solve_upper(const soft_work *w
     const int list = sk_stress_list(k, half, own);
     const list_view view = view_list(strips, list);
     const share chunks = chunks_of(work, list);
-    float *s = strips->s, *p = strips->p, *w = strips->w, *x = strips->x;
+    lanes *s = (lanes *)(void *)strips->s, *p = (lanes *)(void *)strips->p, *x = (lanes *)(void *)strips->x;
+    float *w = strips->w;
     const float *v = strips->v;
     for (int32_t c = chunks.first; c < chunks.last; c++) {
         const share mine = segments_of(strips, list, c);
@@ -165,11 +167,11 @@ static inline __attribute__((always_inline)) void solve_upper(const soft_work *w
             const size_t here = place_of(&view, n);
             const lanes sum = neighbour_sum(&view, w, n, k / 2, half, own, SET_ALL & ~set_before(k));
             const lanes before = lanes_at(w + here);
-            const lanes rest = lanes_at(s + here) - alpha * (before + lanes_at(v + here));
-            const lanes direction = rest + beta * lanes_at(p + here);
-            set_lanes(x + here, lanes_at(x + here) + alpha * before);
-            set_lanes(s + here, rest);
-            set_lanes(p + here, direction);
+            const lanes rest = s[n] - alpha * (before + lanes_at(v + here));
+            const lanes direction = rest + beta * p[n];
+            x[n] += alpha * before;
+            s[n] = rest;
+            p[n] = direction;
             set_lanes(w + here, direction - inverse_of(&view, own, n) * sum);
             COPY_END(w, &view, n, half);
         }
@@ -184,17 +186,18 @@ static inline __attribute__((always_inline)) void solve_lower(const soft_work *w
     const int list = sk_stress_list(k, half, own);
     const list_view view = view_list(strips, list);
     const share chunks = chunks_of(work, list);
-    const float *s = strips->s, *p = strips->p, *w = strips->w;
+    const lanes *s = (const lanes *)(const void *)strips->s, *p = (const lanes *)(const void *)strips->p;
+    const float *w = strips->w;
     float *v = strips->v;
     for (int32_t c = chunks.first; c < chunks.last; c++) {
         const share mine = segments_of(strips, list, c);
         lanes sums[SOFT_SUMS] = {{0.0f}};
         for (int32_t n = mine.first; n < mine.last; n++) {
             const size_t here = place_of(&view, n);
-            const lanes direction = lanes_at(p + here), upper = lanes_at(w + here);
+            const lanes direction = p[n], upper = lanes_at(w + here);
             const lanes sum = neighbour_sum(&view, v, n, k / 2, half, own, set_before(k));
             const lanes lower = direction - upper - inverse_of(&view, own, n) * sum;
-            const lanes diagonal = diagonal_of(&view, own, n), q = upper + lower, rest = lanes_at(s + here);
+            const lanes diagonal = diagonal_of(&view, own, n), q = upper + lower, rest = s[n];
             const lanes weighted = diagonal * q;
             set_lanes(v + here, lower);
             sums[0] += direction * weighted;
@@ -263,18 +266,18 @@ static inline __attribute__((always_inline)) void work_on_list(const soft_work *
     for (int32_t c = chunks.first; c < chunks.last; c++) {
         const share mine = segments_of(strips, list, c);
         for (int32_t n = mine.first; n < mine.last; n++) {
-            const size_t here = place_of(&view, n);
+            const size_t here = place_of(&view, n), row = (size_t)n * SK_STRESS_GROUP;
             if (ends) {
-                const lanes x = lanes_at(strips->x + here) + alpha * lanes_at(strips->w + here);
+                const lanes x = lanes_at(strips->x + row) + alpha * lanes_at(strips->w + here);
                 *(double_lanes *)(void *)(strips->solution + here) +=
                     factor * __builtin_convertvector(x, double_lanes);
                 COPY_END(strips->solution, &view, n, list / 2 % 2);
             } else {
-                const lanes r = (float)factor * lanes_at(strips->p + here);
-                set_lanes(strips->p + here, inverse_of(&view, own, n) * r);
-                set_lanes(strips->s + here, zero);
+                const lanes r = (float)factor * lanes_at(strips->p + row);
+                set_lanes(strips->p + row, inverse_of(&view, own, n) * r);
+                set_lanes(strips->s + row, zero);
                 set_lanes(strips->w + here, zero);
-                set_lanes(strips->x + here, zero);
+                set_lanes(strips->x + row, zero);
             }
         }
     }
@@ -367,7 +370,7 @@ static inline __attribute__((always_inline)) void find_list(const soft_work *wor
             const size_t here = place_of(&view, n);
             const double_lanes right = *(const double_lanes *)(const void *)(strips->right + here);
             const double_lanes rest = right - product_at(&view, strips->solution, n, a, half, own);
-            set_lanes(strips->p + here, __builtin_convertvector(rest, lanes));
+            set_lanes(strips->p + (size_t)n * SK_STRESS_GROUP, __builtin_convertvector(rest, lanes));
             norm += rest * rest;
             size += right * right;
         }
@@ -428,8 +431,10 @@ void SK_DIM(sk_stress_soften)(const sk_stress_strips *strips, const sk_stress_op
     sk_barrier barrier = {0, 0};
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
+        const unsigned long mode = sk_flush_denormals();
         const soft_work work = {strips, {omp_get_thread_num(), omp_get_num_threads(), &barrier}};
         soften(&work, options->max_iterations, tolerance, report);
+        sk_restore_denormals(mode);
     }
 }
 

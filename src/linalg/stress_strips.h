@@ -40,13 +40,16 @@ typedef struct sk_stress_strips {
     const sk_stress_level *level; /* its blocks, the bits of its unknowns and the weights that even rows share */
     size_t plane;                 /* values of a plane */
     int32_t *start, *stride;      /* [block_count] place of a block's first row, and from row to row */
-    sk_stress_segment *segments;  /* of all lists, one after the other: see sk_stress_list() */
+    int32_t *begin, count;        /* [count] first blocks of the strips */
+    sk_stress_segment *segments;  /* of all lists, one after the other: see sk_stress_list(); row by row of the strips */
+    int32_t *place[SELKIE_DIM][2]; /* [block_count x SK_STRESS_ROWS] segment of a half row, where it has an unknown */
     sk_stress_segment_rows *rows; /* of those with coefficients of their own, in the same order */
     sk_stress_segment_marks *marks;
     int has_ends; /* sides are joined along x */
     int32_t first[SK_STRESS_LISTS + 1], first_rows[SK_STRESS_LISTS], chunk[SK_STRESS_LISTS + 1];
-    float *s, *p, *w, *v, *x;    /* [planes][plane] of the iteration */
-    double *solution, *right;    /* likewise */
+    float *s, *p, *x;            /* [segments][faces] of the iteration */
+    float *w, *v;                /* [planes][plane] likewise */
+    double *solution, *right;    /* [planes][plane] */
     double *partial[SK_STRESS_PARTIALS]; /* [chunks] */
 } sk_stress_strips;
 

@@ -44,17 +44,28 @@ static selkie_code place_blocks(sk_stress_strips *strips, const sk_stress_option
     int64_t place = 3 * SK_STRESS_GROUP;
     SK_STRESS_TAKE(options->arena, strips->start, level->block_count);
     SK_STRESS_TAKE(options->arena, strips->stride, level->block_count);
+    SK_STRESS_TAKE(options->arena, strips->begin, level->block_count);
     SK_STRESS_TAKE(options->arena, *wrap, level->block_count);
     memset(strips->stride, 0, (size_t)level->block_count * sizeof *strips->stride);
     strips->start[0] = SK_STRESS_GROUP;
+    strips->count = 0;
     for (int ring = 0; ring < 2; ring++)
         for (int b = 1; b < level->block_count; b++)
-            if (!strips->stride[b] && (ring || !slot_beside(level, b, -1, 0, 0)))
+            if (!strips->stride[b] && (ring || !slot_beside(level, b, -1, 0, 0))) {
+                strips->begin[strips->count++] = b;
                 place = place_strip(strips, b, place, *wrap);
+            }
     strips->plane = (size_t)place + SK_STRESS_GROUP;
     if (place > INT32_MAX / 2)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "viscosity: more than %d faces", INT32_MAX);
     return SELKIE_OK;
+}
+
+/* The block after one of a strip; 0 = it is the last. */
+static inline int next_in_strip(const sk_stress_strips *strips, int first, int block)
+{
+    const int next = slot_beside(strips->level, block, 1, 0, 0);
+    return next == first ? 0 : next;
 }
 
 /* --- Segments --- */
@@ -75,24 +86,25 @@ static inline int list_of(const sk_stress_bits *bits, const int at[3], int a, in
     return sk_stress_list(colour_of_half(at, a, half), half, (bits->unknown & ~bits->own & mask) != mask);
 }
 
-/* Segments of a block in each list: how many, then the place of the first one. */
+/* Segments of a strip in each list: how many, then the place of the first one. */
 typedef struct segment_counts {
     int32_t lists[SK_STRESS_LISTS];
 } segment_counts;
 
-static void count_segments(const sk_stress_level *level, int block, segment_counts *counts)
+static void count_segments(const sk_stress_strips *strips, int first, segment_counts *counts)
 {
     memset(counts, 0, sizeof *counts);
-    for (int r = 0; r < SK_STRESS_ROWS; r++) {
-        int at[3];
-        sk_stress_cell(r * SK_BLOCK_N, at);
-        for (int a = 0; a < SELKIE_DIM; a++)
-            for (int half = 0; half < 2; half++) {
-                const int list = list_of(&level->bits[block][a][r], at, a, half);
-                if (list >= 0)
-                    counts->lists[list]++;
-            }
-    }
+    for (int b = first; b; b = next_in_strip(strips, first, b))
+        for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            int at[3];
+            sk_stress_cell(r * SK_BLOCK_N, at);
+            for (int a = 0; a < SELKIE_DIM; a++)
+                for (int half = 0; half < 2; half++) {
+                    const int list = list_of(&strips->level->bits[b][a][r], at, a, half);
+                    if (list >= 0)
+                        counts->lists[list]++;
+                }
+        }
 }
 
 /* Places of the half rows around a row of a block. */
@@ -170,7 +182,34 @@ static void make_segment_rows(const lane_weights *w, int_lanes unknown, sk_stres
     }
 }
 
-static void make_segments(const sk_stress_strips *strips, const int32_t (*wrap)[2], int block, segment_counts next)
+/* Makes the segments of a row of a block. */
+static void make_row(const sk_stress_strips *strips, const int32_t wrap[2], int block, int r, segment_counts *next)
+{
+    const sk_stress_level *level = strips->level;
+    int at[3];
+    sk_stress_segment segment;
+    sk_stress_cell(r * SK_BLOCK_N, at);
+    find_beside(strips, block, at, &segment);
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int half = 0; half < 2; half++) {
+            const int list = list_of(&level->bits[block][a][r], at, a, half);
+            if (list < 0)
+                continue;
+            segment.wrap = wrap[half];
+            strips->segments[next->lists[list]] = segment;
+            strips->place[a][half][(size_t)block * SK_STRESS_ROWS + (size_t)r] = next->lists[list]++;
+        }
+}
+
+static void make_strip(const sk_stress_strips *strips, const int32_t (*wrap)[2], int first, segment_counts next)
+{
+    for (int r = 0; r < SK_STRESS_ROWS; r++)
+        for (int b = first; b; b = next_in_strip(strips, first, b))
+            make_row(strips, wrap[b], b, r, &next);
+}
+
+/* Makes the coefficients of a block's segments that have some of their own. */
+static void make_coefficients(const sk_stress_strips *strips, int block)
 {
     const sk_stress_level *level = strips->level;
     tile_rows tile;
@@ -178,19 +217,12 @@ static void make_segments(const sk_stress_strips *strips, const int32_t (*wrap)[
     int loaded = 0;
     for (int r = 0; r < SK_STRESS_ROWS; r++) {
         int at[3];
-        sk_stress_segment segment;
         sk_stress_cell(r * SK_BLOCK_N, at);
-        find_beside(strips, block, at, &segment);
         for (int a = 0; a < SELKIE_DIM; a++)
             for (int half = 0; half < 2; half++) {
                 const sk_stress_bits *bits = &level->bits[block][a][r];
                 const int list = list_of(bits, at, a, half);
-                if (list < 0)
-                    continue;
-                const int32_t place = next.lists[list]++;
-                segment.wrap = wrap[block][half];
-                strips->segments[place] = segment;
-                if (!(list & 1))
+                if (list < 0 || !(list & 1))
                     continue;
                 if (!loaded++) {
                     find_tile_rows(level->neighbours, block, &tile);
@@ -198,13 +230,14 @@ static void make_segments(const sk_stress_strips *strips, const int32_t (*wrap)[
                 }
                 const float *mass = level->mass[a] + (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
                 const lane_weights w = gather_lanes(&weights, mass, tile_place(at), a, half);
+                const int32_t place = strips->place[a][half][(size_t)block * SK_STRESS_ROWS + (size_t)r];
                 const int32_t row = strips->first_rows[list] + place - strips->first[list];
                 make_segment_rows(&w, sk_stress_lanes_in(bits->unknown, half), &strips->rows[row], &strips->marks[row]);
             }
     }
 }
 
-/* Places of the lists, and of each block's segments in them. Returns the number of rows' coefficients. */
+/* Places of the lists, and of each strip's segments in them. Returns the number of rows' coefficients. */
 static int32_t order_segments(sk_stress_strips *strips, segment_counts *counts)
 {
     int32_t total = 0, rows = 0;
@@ -212,9 +245,9 @@ static int32_t order_segments(sk_stress_strips *strips, segment_counts *counts)
     for (int list = 0; list < SK_STRESS_LISTS; list++) {
         strips->first[list] = total;
         strips->first_rows[list] = rows;
-        for (int b = 1; b < strips->level->block_count; b++) {
-            const int32_t count = counts[b].lists[list];
-            counts[b].lists[list] = total;
+        for (int n = 0; n < strips->count; n++) {
+            const int32_t count = counts[n].lists[list];
+            counts[n].lists[list] = total;
             total += count;
         }
         rows += list & 1 ? total - strips->first[list] : 0;
@@ -315,9 +348,12 @@ static int find_held(const sk_stress_strips *strips, float *held)
 static selkie_code take_vectors(sk_stress_strips *strips, const sk_stress_options *options, selkie_error *error)
 {
     const size_t values = SK_STRESS_PLANES * strips->plane;
-    float **floats[5] = {&strips->s, &strips->p, &strips->w, &strips->v, &strips->x};
-    for (int n = 0; n < 5; n++)
-        SK_STRESS_TAKE(options->arena, *floats[n], values);
+    const size_t faces = (size_t)strips->first[SK_STRESS_LISTS] * SK_STRESS_GROUP;
+    SK_STRESS_TAKE(options->arena, strips->s, faces);
+    SK_STRESS_TAKE(options->arena, strips->p, faces);
+    SK_STRESS_TAKE(options->arena, strips->x, faces);
+    SK_STRESS_TAKE(options->arena, strips->w, values);
+    SK_STRESS_TAKE(options->arena, strips->v, values);
     SK_STRESS_TAKE(options->arena, strips->solution, values);
     SK_STRESS_TAKE(options->arena, strips->right, values);
     for (int n = 0; n < SK_STRESS_PARTIALS; n++)
@@ -342,22 +378,28 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
     strips->level = level;
     strips->has_ends = level->joined[0] > 0;
     SK_TRY(place_blocks(strips, options, &wrap, error));
-    SK_STRESS_TAKE(options->arena, counts, level->block_count);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++)
-        count_segments(level, b, &counts[b]);
+    SK_STRESS_TAKE(options->arena, counts, strips->count);
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int half = 0; half < 2; half++)
+            SK_STRESS_TAKE(options->arena, strips->place[a][half], (size_t)level->block_count * SK_STRESS_ROWS);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
+    for (int n = 0; n < strips->count; n++)
+        count_segments(strips, strips->begin[n], &counts[n]);
     const int32_t rows = order_segments(strips, counts);
     SK_STRESS_TAKE(options->arena, strips->segments, strips->first[SK_STRESS_LISTS]);
     SK_STRESS_TAKE(options->arena, strips->rows, rows);
     SK_STRESS_TAKE(options->arena, strips->marks, rows);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
+    for (int n = 0; n < strips->count; n++)
+        make_strip(strips, (const int32_t(*)[2])wrap, strips->begin[n], counts[n]);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
-        make_segments(strips, (const int32_t(*)[2])wrap, b, counts[b]);
+        make_coefficients(strips, b);
     SK_TRY(take_vectors(strips, options, error));
     int32_t loose = 0;
     for (int32_t n = 0; n < rows; n++)
         loose |= strips->marks[n].any_loose;
-    *soft = !loose || find_held(strips, strips->x);
+    *soft = !loose || find_held(strips, strips->w);
     if (*soft)
         clear_vectors(strips);
     return SELKIE_OK;
