@@ -52,19 +52,25 @@ typedef struct part_search {
     int32_t values;              /* of a field */
 } part_search;
 
+/* The number of the row at y and z of the block `x` blocks further along x. */
+static inline size_t row_at(const part_search *search, int block, int x, int y, int z)
+{
+    const int inside = !((y | z) & ~SK_BLOCK_MASK) && !x;
+    if (inside)
+        return (size_t)block * SK_STRESS_ROWS + (size_t)(y + (SELKIE_DIM == 3 ? SK_BLOCK_N * z : 0));
+    return sk_stress_place(search->level->neighbours, block, (const int[3]){x * SK_BLOCK_N, y, z}) / SK_BLOCK_N;
+}
+
 /* A row of bits at an offset of -1 to 1 along each axis; bits of its cells have the numbers of those of the row at 0. */
-static uint32_t bits_at(const part_search *search, int kind, int block, int r, const int offset[3])
+static inline uint32_t bits_at(const part_search *search, int kind, int block, int r, const int offset[3])
 {
     int at[3];
     sk_stress_cell(r * SK_BLOCK_N, at);
     const int y = at[1] + offset[1], z = at[2] + offset[2];
-    const size_t here = sk_stress_place(search->level->neighbours, block, (const int[3]){0, y, z}) / SK_BLOCK_N;
-    const uint32_t own = search->rows[here][kind];
+    const uint32_t own = search->rows[row_at(search, block, 0, y, z)][kind];
     if (!offset[0])
         return own;
-    const int x = offset[0] < 0 ? -1 : SK_BLOCK_N;
-    const size_t beside = sk_stress_place(search->level->neighbours, block, (const int[3]){x, y, z}) / SK_BLOCK_N;
-    const uint32_t other = search->rows[beside][kind];
+    const uint32_t other = search->rows[row_at(search, block, offset[0], y, z)][kind];
     return offset[0] < 0 ? (own << 1 | other >> (SK_BLOCK_N - 1)) & ((1u << SK_BLOCK_N) - 1)
                          : own >> 1 | (other & 1) << (SK_BLOCK_N - 1);
 }
@@ -152,9 +158,14 @@ static inline uint32_t lone_faces(const part_search *search, int block, int r, i
 static void begin_nodes(const part_search *search, int block)
 {
     for (int r = 0; r < SK_STRESS_ROWS; r++) {
-        const uint32_t joined = joined_cells(search, block, r);
+        const uint32_t *row = row_of(search, block, r), joined = joined_cells(search, block, r);
+        uint32_t unknown = row[ROW_CELLS];
+        for (int a = 0; a < SELKIE_DIM; a++)
+            unknown |= row[ROW_UNKNOWN + a];
+        if (!unknown)
+            continue;
         const int32_t first = block * SK_BLOCK_CELLS + r * SK_BLOCK_N;
-        for (int n = 0; n < SK_BLOCK_N; n++)
+        for (int n = 0; n < SK_BLOCK_N && row[ROW_CELLS]; n++)
             search->root[first + n] = n && joined >> n & 1 ? search->root[first + n - 1] : first + n;
         for (int a = 0; a < SELKIE_DIM; a++)
             for (uint32_t left = lone_faces(search, block, r, a); left; left &= left - 1) {
@@ -162,6 +173,13 @@ static void begin_nodes(const part_search *search, int block)
                 search->root[node] = node;
             }
     }
+}
+
+/* Has a row a weight? All parts have some in the rows of their faces or in those after them. */
+static inline int has_weights(const part_search *search, int block, int r)
+{
+    const uint32_t *row = row_of(search, block, r);
+    return (row[ROW_CELLS] | row[ROW_PAIRS] | row[ROW_SHEAR] | row[ROW_SHEAR + 1] | row[ROW_SHEAR + 2]) != 0;
 }
 
 /* Joins the cells of a row to those before them along an axis, across unknown faces. Of neighbours that are joined in
@@ -247,11 +265,12 @@ static void mark_held(const part_search *search, int block, int r, uint8_t *held
 {
     const uint32_t *row = row_of(search, block, r);
     uint32_t given = 0;
-    for (int a = 0; a < SELKIE_DIM; a++)
+    for (int a = 0; a < SELKIE_DIM && row[ROW_CELLS] && search->level->near_given[block]; a++)
         given |= row[ROW_GIVEN + a] | bits_along(search, ROW_GIVEN + a, block, r, a, 1);
     for (uint32_t left = row[ROW_CELLS] & given; left; left &= left - 1)
         held[find_root(search->root, cell_at(search, block, r, sk_stress_lowest(left), -1, 0))] = 1;
-    join_odd(search, block, r, held);
+    if (search->level->near_given[block])
+        join_odd(search, block, r, held);
 }
 
 /* Numbers a part at its first node. */
@@ -305,13 +324,16 @@ static selkie_code find_parts(part_search *search, const sk_stress_system *syste
         begin_nodes(search, b);
     for (int b = 1; b < blocks; b++)
         for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            if (!has_weights(search, b, r))
+                continue;
             for (int a = 0; a < SELKIE_DIM; a++)
                 join_cells(search, b, r, a);
             join_odd(search, b, r, NULL);
         }
     for (int b = 1; b < blocks; b++)
         for (int r = 0; r < SK_STRESS_ROWS; r++)
-            mark_held(search, b, r, held);
+            if (has_weights(search, b, r))
+                mark_held(search, b, r, held);
     *count = number_parts(search, held);
     return SELKIE_OK;
 }

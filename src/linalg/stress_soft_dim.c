@@ -405,12 +405,12 @@ static double find_residual(const soft_work *work, double *size)
     return sqrt(sums[0]);
 }
 
-/* Corrections in single precision while each brings a decimal. All threads take the same decisions; one reports. */
+/* Corrections in single precision while each helps. All threads take the same decisions; one reports. */
 static void soften(const soft_work *work, int max_iterations, double tolerance, sk_stress_report *report)
 {
     double size, norm = find_residual(work, &size), before = INFINITY;
     int iterations = 0;
-    while (norm > tolerance * size && norm < 0.1 * before && iterations < max_iterations) {
+    while (norm > tolerance * size && sk_stress_gains(norm, before) && iterations < max_iterations) {
         before = norm;
         /* Less than what is needed: the iteration does not know the size of the residual itself. */
         const double reduction = fmax(0.7 * tolerance * size / norm, 1e-5);
