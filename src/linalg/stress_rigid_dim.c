@@ -40,7 +40,15 @@ static void join(int32_t *root, int32_t one, int32_t other)
 
 /* The cells, edges and faces of a row of a block along x: bit n is that of cell n. Cells have a bulk weight, or only
  * one of normal strain; an edge has the number of the axis along it. */
-enum { ROW_CELLS, ROW_PAIRS, ROW_SHEAR, ROW_UNKNOWN = ROW_SHEAR + 3, ROW_GIVEN = ROW_UNKNOWN + 3, ROW_LOOSE = ROW_GIVEN + 3, ROW_KINDS };
+enum {
+    ROW_CELLS,
+    ROW_PAIRS,
+    ROW_SHEAR,
+    ROW_UNKNOWN = ROW_SHEAR + 3,
+    ROW_GIVEN = ROW_UNKNOWN + 3,
+    ROW_LOOSE = ROW_GIVEN + 3,
+    ROW_KINDS
+};
 
 /* The search for the parts. A part is made of nodes: cells with a bulk weight, which join all faces around them, and
  * faces beside none of those. The first cell of a run along x stands for all of the run. */
@@ -61,7 +69,8 @@ static inline size_t row_at(const part_search *search, int block, int x, int y, 
     return sk_stress_place(search->level->neighbours, block, (const int[3]){x * SK_BLOCK_N, y, z}) / SK_BLOCK_N;
 }
 
-/* A row of bits at an offset of -1 to 1 along each axis; bits of its cells have the numbers of those of the row at 0. */
+/* A row of bits at an offset of -1 to 1 along each axis; bits of its cells have the numbers of those of the row at 0.
+ */
 static inline uint32_t bits_at(const part_search *search, int kind, int block, int r, const int offset[3])
 {
     int at[3];
@@ -228,8 +237,7 @@ static uint32_t odd_edges(const part_search *search, int block, int r, int a, in
         return 0;
     const int both[3] = {-(a == 0), -(a == 1 || b == 1), -(b == 2)};
     const uint32_t cells = row[ROW_CELLS] & bits_along(search, ROW_CELLS, block, r, a, -1) &
-                           bits_along(search, ROW_CELLS, block, r, b, -1) &
-                           bits_at(search, ROW_CELLS, block, r, both);
+                           bits_along(search, ROW_CELLS, block, r, b, -1) & bits_at(search, ROW_CELLS, block, r, both);
     const uint32_t faces = row[ROW_UNKNOWN + a] & row[ROW_UNKNOWN + b] &
                            bits_along(search, ROW_UNKNOWN + a, block, r, b, -1) &
                            bits_along(search, ROW_UNKNOWN + b, block, r, a, -1);
@@ -299,8 +307,8 @@ static int32_t number_parts(const part_search *search, const uint8_t *held)
             for (uint32_t left = row_of(search, b, r)[ROW_CELLS]; left; left &= left - 1) {
                 const int n = sk_stress_lowest(left);
                 const int32_t root = find_root(search->root, cell_at(search, b, r, n, -1, 0));
-                search->rows[(size_t)b * SK_STRESS_ROWS + (size_t)r][ROW_LOOSE] |=
-                    (uint32_t)(search->number[root] >= 0) << n;
+                search->rows[(size_t)b * SK_STRESS_ROWS + (size_t)r][ROW_LOOSE] |= (uint32_t)(search->number[root] >= 0)
+                                                                                   << n;
             }
     return count;
 }

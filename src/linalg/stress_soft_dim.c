@@ -212,8 +212,8 @@ static inline __attribute__((always_inline)) void solve_lower(const soft_work *w
 }
 
 /* A colour of a triangle; the compiler resolves the set of each. */
-static inline __attribute__((always_inline)) void solve_colour(const soft_work *work, float alpha, float beta,
-                                                               int k, int lower)
+static inline __attribute__((always_inline)) void solve_colour(const soft_work *work, float alpha, float beta, int k,
+                                                               int lower)
 {
     for (int part = 0; part < 4; part++) {
         if (part == 0)
@@ -269,8 +269,7 @@ static inline __attribute__((always_inline)) void work_on_list(const soft_work *
             const size_t here = place_of(&view, n), row = (size_t)n * SK_STRESS_GROUP;
             if (ends) {
                 const lanes x = lanes_at(strips->x + row) + alpha * lanes_at(strips->w + here);
-                *(double_lanes *)(void *)(strips->solution + here) +=
-                    factor * __builtin_convertvector(x, double_lanes);
+                *(double_lanes *)(void *)(strips->solution + here) += factor * __builtin_convertvector(x, double_lanes);
                 COPY_END(strips->solution, &view, n, list / 2 % 2);
             } else {
                 const lanes r = (float)factor * lanes_at(strips->p + row);

@@ -1,10 +1,10 @@
 /* The rows of a soft stress system, half rows of blocks side by side in memory. Private to linalg/. For files compiled
  * per dimension.
  *
- * Blocks in a row along x form a strip. A plane holds the faces of one component and of one parity of x, row by row of a
- * strip, with a gap of a half row after each: so the neighbours of a half row are at constant offsets from the half rows
- * around it, also across blocks. Faces that are no unknowns are 0, and so is all of the gaps, but for joined sides: there
- * the gap has a copy of the face at the other end. */
+ * Blocks in a row along x form a strip. A plane holds the faces of one component and of one parity of x, row by row of
+ * a strip, with a gap of a half row after each: so the neighbours of a half row are at constant offsets from the half
+ * rows around it, also across blocks. Faces that are no unknowns are 0, and so is all of the gaps, but for joined
+ * sides: there the gap has a copy of the face at the other end. */
 #ifndef SK_LINALG_STRESS_STRIPS_H
 #define SK_LINALG_STRESS_STRIPS_H
 
@@ -21,7 +21,7 @@ enum {
 /* A half row with an unknown. */
 typedef struct sk_stress_segment {
     int32_t row[SK_STRESS_BESIDE]; /* places of the half rows around it in a plane */
-    int32_t wrap;                  /* place of the copy of its first (even x) or last (odd x) face from its own; 0 = none */
+    int32_t wrap; /* place of the copy of its first (even x) or last (odd x) face from its own; 0 = none */
 } sk_stress_segment;
 
 /* Its coefficients; those of faces that are no unknowns are 0. */
@@ -41,19 +41,20 @@ typedef struct sk_stress_strips {
     size_t plane;                 /* values of a plane */
     int32_t *start, *stride;      /* [block_count] place of a block's first row, and from row to row */
     int32_t *begin, count;        /* [count] first blocks of the strips */
-    sk_stress_segment *segments;  /* of all lists, one after the other: see sk_stress_list(); row by row of the strips */
+    sk_stress_segment *segments; /* of all lists, one after the other: see sk_stress_list(); row by row of the strips */
     int32_t *place[SELKIE_DIM][2]; /* [block_count x SK_STRESS_ROWS] segment of a half row, where it has an unknown */
-    sk_stress_segment_rows *rows; /* of those with coefficients of their own, in the same order */
+    sk_stress_segment_rows *rows;  /* of those with coefficients of their own, in the same order */
     sk_stress_segment_marks *marks;
     int has_ends; /* sides are joined along x */
     int32_t first[SK_STRESS_LISTS + 1], first_rows[SK_STRESS_LISTS], chunk[SK_STRESS_LISTS + 1];
-    float *s, *p, *x;            /* [segments][faces] of the iteration */
-    float *w, *v;                /* [planes][plane] likewise */
-    double *solution, *right;    /* [planes][plane] */
+    float *s, *p, *x;                    /* [segments][faces] of the iteration */
+    float *w, *v;                        /* [planes][plane] likewise */
+    double *solution, *right;            /* [planes][plane] */
     double *partial[SK_STRESS_PARTIALS]; /* [chunks] */
 } sk_stress_strips;
 
-/* The list of segments of colour k with an even (0) or odd (1) first x, and with coefficients of their own (1) or not. */
+/* The list of segments of colour k with an even (0) or odd (1) first x, and with coefficients of their own (1) or not.
+ */
 static inline __attribute__((always_inline, unused)) int sk_stress_list(int k, int half, int own)
 {
     return 4 * k + 2 * half + own;

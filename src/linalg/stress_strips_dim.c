@@ -13,7 +13,8 @@ static inline int slot_beside(const sk_stress_level *level, int block, int x, in
     return level->neighbours[block][x + 1 + 3 * (y + 1) + (SELKIE_DIM == 3 ? 9 * (z + 1) : 0)];
 }
 
-/* Places the blocks of a strip from its first one on. Returns the end of the strip. `copies` [block][half]: see wrap. */
+/* Places the blocks of a strip from its first one on. Returns the end of the strip. `copies` [block][half]: see wrap.
+ */
 static int64_t place_strip(const sk_stress_strips *strips, int first, int64_t place, int32_t (*wrap)[2])
 {
     int32_t count = 0, next = first;
@@ -252,8 +253,7 @@ static int32_t order_segments(sk_stress_strips *strips, segment_counts *counts)
         }
         rows += list & 1 ? total - strips->first[list] : 0;
         strips->chunk[list + 1] =
-            strips->chunk[list] +
-            (total - strips->first[list] + SK_STRESS_SEGMENT_CHUNK - 1) / SK_STRESS_SEGMENT_CHUNK;
+            strips->chunk[list] + (total - strips->first[list] + SK_STRESS_SEGMENT_CHUNK - 1) / SK_STRESS_SEGMENT_CHUNK;
     }
     strips->first[SK_STRESS_LISTS] = total;
     return rows;
@@ -307,9 +307,9 @@ static float stress_on_held(const sk_stress_strips *strips, const own_segment *s
 }
 
 /* Is each row held, by mass of its own or by rows beside it that are? The common motion of a few faces with hardly a
- * mass leaves hardly a residual, so sweeps do not find it: what the start has of it would go from step to step and grow.
- * Coarse levels find it. Beside a surface most rows without mass hang on rows that have some: half of their stress acts
- * there, at most two rows away. Rows with shared coefficients are held. */
+ * mass leaves hardly a residual, so sweeps do not find it: what the start has of it would go from step to step and
+ * grow. Coarse levels find it. Beside a surface most rows without mass hang on rows that have some: half of their
+ * stress acts there, at most two rows away. Rows with shared coefficients are held. */
 static int find_held(const sk_stress_strips *strips, float *held)
 {
     enum { STEPS = 2 };
@@ -408,8 +408,8 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
 /* --- Fields --- */
 
 /* The right side and the start of a half row. Faces without mass have no velocity yet: see start_massless(). */
-static inline __attribute__((always_inline)) void load_half(const sk_stress_strips *strips, size_t place, int_lanes unknown,
-                                                            lanes mass, lanes target, lanes start)
+static inline __attribute__((always_inline)) void load_half(const sk_stress_strips *strips, size_t place,
+                                                            int_lanes unknown, lanes mass, lanes target, lanes start)
 {
     const lanes zero = {0.0f};
     const int_lanes has_mass = unknown & (mass > zero);
@@ -438,8 +438,8 @@ static double given_beside(const sk_stress_system *system, const sk_stress_level
         for (int n = 0; n < SK_STRESS_ACROSS; n++) {
             int edge[3] = {at[0], at[1], at[2]};
             edge[sk_stress_axis(a, n)] += side;
-            w.shear[n][side] = system->shear[sk_stress_edge(a, sk_stress_axis(a, n))]
-                                            [sk_stress_place(level->neighbours, block, edge)];
+            w.shear[n][side] =
+                system->shear[sk_stress_edge(a, sk_stress_axis(a, n))][sk_stress_place(level->neighbours, block, edge)];
         }
     }
     sk_stress_row(&w, coefficient);
@@ -478,8 +478,8 @@ static void load_block(const sk_stress_system *system, const sk_stress_strips *s
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
             for (int half = 0; half < 2; half++)
                 if (unknown & SK_STRESS_HALF << half)
-                    load_half(strips, sk_stress_strip_place(strips, block, r, a, half), sk_stress_lanes_in(unknown, half),
-                              sk_stress_half_of(system->mass[a] + here, half),
+                    load_half(strips, sk_stress_strip_place(strips, block, r, a, half),
+                              sk_stress_lanes_in(unknown, half), sk_stress_half_of(system->mass[a] + here, half),
                               sk_stress_half_of(system->target[a] + here, half),
                               sk_stress_half_of(system->velocity[a] + here, half));
         }

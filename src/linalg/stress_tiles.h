@@ -1,5 +1,5 @@
-/* Weights around a block of the stress solver, so that neighbours are at constant offsets. Private to linalg/. For files
- * compiled per dimension. */
+/* Weights around a block of the stress solver, so that neighbours are at constant offsets. Private to linalg/. For
+ * files compiled per dimension. */
 #ifndef SK_LINALG_STRESS_TILES_H
 #define SK_LINALG_STRESS_TILES_H
 
@@ -56,7 +56,8 @@ typedef struct weight_tiles {
     const float *normal[3], *bulk, *shear[3];
 } weight_tiles;
 
-static inline __attribute__((unused)) void load_weights(const sk_stress_level *level, const tile_rows *rows, weight_tiles *tiles)
+static inline __attribute__((unused)) void load_weights(const sk_stress_level *level, const tile_rows *rows,
+                                                        weight_tiles *tiles)
 {
     int count = 0;
     tiles->bulk = NULL;
@@ -76,7 +77,8 @@ static inline __attribute__((unused)) void load_weights(const sk_stress_level *l
 }
 
 /* The weights around a face at a place of the tiles. */
-static inline __attribute__((unused)) void gather_weights(const weight_tiles *tiles, float mass, int place, int a, sk_stress_weights *w)
+static inline __attribute__((unused)) void gather_weights(const weight_tiles *tiles, float mass, int place, int a,
+                                                          sk_stress_weights *w)
 {
     const int before = place - tile_step[a];
     w->mass = mass;
