@@ -30,10 +30,12 @@ static int32_t find_root(int32_t *root, int32_t i)
     return i;
 }
 
-static void join(int32_t *root, int32_t one, int32_t other)
+/* Joins two nodes. What holds one of them holds both. */
+static void join(int32_t *root, uint8_t *held, int32_t one, int32_t other)
 {
-    const int32_t a = find_root(root, one), b = find_root(root, other);
-    root[a < b ? b : a] = a < b ? a : b;
+    const int32_t a = find_root(root, one), b = find_root(root, other), least = a < b ? a : b, most = a < b ? b : a;
+    root[most] = least;
+    held[least] |= held[most];
 }
 
 /* --- Rows of bits --- */
@@ -56,6 +58,7 @@ typedef struct part_search {
     const sk_stress_level *level;
     uint32_t (*rows)[ROW_KINDS]; /* [block_count x SK_STRESS_ROWS] */
     int32_t *root;               /* [nodes] a node of the same part with a smaller number; itself for the first */
+    uint8_t *held;               /* [nodes] a wall acts on the part of a first node */
     int32_t *number;             /* [nodes] of the part of a first node; -1 = a wall holds it */
     int32_t values;              /* of a field */
 } part_search;
@@ -206,12 +209,12 @@ static void join_cells(const part_search *search, int block, int r, int axis)
     }
     for (; both; both &= both - 1) {
         const int n = sk_stress_lowest(both);
-        join(search->root, cell_at(search, block, r, n, -1, 0), cell_at(search, block, r, n, axis, -1));
+        join(search->root, search->held, cell_at(search, block, r, n, -1, 0), cell_at(search, block, r, n, axis, -1));
     }
 }
 
-/* Joins the unknown ones of some faces. Returns one of them, if a given face is among them and holds them; else -1. */
-static int32_t join_faces(const part_search *search, const int32_t *places, const int *axes, int count)
+/* Joins the unknown ones of some faces. A given face among them holds them. */
+static void join_faces(const part_search *search, const int32_t *places, const int *axes, int count)
 {
     int32_t first = -1;
     int held = 0;
@@ -223,10 +226,11 @@ static int32_t join_faces(const part_search *search, const int32_t *places, cons
             continue;
         const int32_t node = node_of(search, places[n], axes[n]);
         if (first >= 0)
-            join(search->root, first, node);
+            join(search->root, search->held, first, node);
         first = first >= 0 ? first : node;
     }
-    return held ? first : -1;
+    if (held && first >= 0)
+        search->held[find_root(search->root, first)] = 1;
 }
 
 /* Edges across axes a and b of a row whose stress joins what its cells do not, or where a face is given. */
@@ -244,16 +248,14 @@ static uint32_t odd_edges(const part_search *search, int block, int r, int a, in
     return edges & ~(cells & faces);
 }
 
-/* Joins what edges, and cells without bulk weight, join in a row. Marks what given faces hold, if there are marks. */
-static void join_odd(const part_search *search, int block, int r, uint8_t *held)
+/* Joins what edges, and cells without bulk weight, join in a row. */
+static void join_odd(const part_search *search, int block, int r)
 {
     for (int a = 0; a < SELKIE_DIM; a++) {
         for (uint32_t left = row_of(search, block, r)[ROW_PAIRS]; left; left &= left - 1) {
             const int n = sk_stress_lowest(left);
             const int32_t places[2] = {cell_at(search, block, r, n, -1, 0), cell_at(search, block, r, n, a, 1)};
-            const int32_t found = join_faces(search, places, (const int[2]){a, a}, 2);
-            if (held && found >= 0)
-                held[find_root(search->root, found)] = 1;
+            join_faces(search, places, (const int[2]){a, a}, 2);
         }
         for (int b = a + 1; b < SELKIE_DIM; b++)
             for (uint32_t left = odd_edges(search, block, r, a, b); left; left &= left - 1) {
@@ -261,46 +263,42 @@ static void join_odd(const part_search *search, int block, int r, uint8_t *held)
                 const int32_t here = cell_at(search, block, r, n, -1, 0);
                 const int32_t places[4] = {here, cell_at(search, block, r, n, b, -1), here,
                                            cell_at(search, block, r, n, a, -1)};
-                const int32_t found = join_faces(search, places, (const int[4]){a, a, b, b}, 4);
-                if (held && found >= 0)
-                    held[find_root(search->root, found)] = 1;
+                join_faces(search, places, (const int[4]){a, a, b, b}, 4);
             }
     }
 }
 
 /* Marks the parts of the cells of a row that have a given face. */
-static void mark_held(const part_search *search, int block, int r, uint8_t *held)
+static void mark_held(const part_search *search, int block, int r)
 {
     const uint32_t *row = row_of(search, block, r);
     uint32_t given = 0;
     for (int a = 0; a < SELKIE_DIM && row[ROW_CELLS] && search->level->near_given[block]; a++)
         given |= row[ROW_GIVEN + a] | bits_along(search, ROW_GIVEN + a, block, r, a, 1);
     for (uint32_t left = row[ROW_CELLS] & given; left; left &= left - 1)
-        held[find_root(search->root, cell_at(search, block, r, sk_stress_lowest(left), -1, 0))] = 1;
-    if (search->level->near_given[block])
-        join_odd(search, block, r, held);
+        search->held[find_root(search->root, cell_at(search, block, r, sk_stress_lowest(left), -1, 0))] = 1;
 }
 
 /* Numbers a part at its first node. */
-static void number_node(const part_search *search, int32_t node, const uint8_t *held, int32_t *count)
+static void number_node(const part_search *search, int32_t node, int32_t *count)
 {
     if (search->root[node] == node)
-        search->number[node] = held[node] ? -1 : (*count)++;
+        search->number[node] = search->held[node] ? -1 : (*count)++;
 }
 
 /* Numbers the parts that no wall holds, and marks their cells. Returns how many there are. */
-static int32_t number_parts(const part_search *search, const uint8_t *held)
+static int32_t number_parts(const part_search *search)
 {
     int32_t count = 0;
     for (int b = 1; b < search->level->block_count; b++)
         for (int r = 0; r < SK_STRESS_ROWS; r++) {
             const uint32_t *row = row_of(search, b, r);
             for (uint32_t left = row[ROW_CELLS] & ~joined_cells(search, b, r); left; left &= left - 1)
-                number_node(search, cell_at(search, b, r, sk_stress_lowest(left), -1, 0), held, &count);
+                number_node(search, cell_at(search, b, r, sk_stress_lowest(left), -1, 0), &count);
             for (int a = 0; a < SELKIE_DIM; a++)
                 for (uint32_t left = lone_faces(search, b, r, a); left; left &= left - 1)
                     number_node(search, (1 + a) * search->values + cell_at(search, b, r, sk_stress_lowest(left), -1, 0),
-                                held, &count);
+                                &count);
         }
     for (int b = 1; b < search->level->block_count && count; b++)
         for (int r = 0; r < SK_STRESS_ROWS; r++)
@@ -319,12 +317,11 @@ static selkie_code find_parts(part_search *search, const sk_stress_system *syste
 {
     const size_t nodes = (size_t)(1 + SELKIE_DIM) * (size_t)search->values;
     const int blocks = search->level->block_count;
-    uint8_t *held;
     SK_STRESS_TAKE(arena, search->rows, (size_t)blocks * SK_STRESS_ROWS);
     SK_STRESS_TAKE(arena, search->root, nodes);
     SK_STRESS_TAKE(arena, search->number, nodes);
-    SK_STRESS_TAKE(arena, held, nodes);
-    memset(held, 0, nodes);
+    SK_STRESS_TAKE(arena, search->held, nodes);
+    memset(search->held, 0, nodes);
     memset(search->rows, 0, SK_STRESS_ROWS * sizeof *search->rows);
     for (int b = 1; b < blocks; b++)
         find_rows(search, system, b);
@@ -334,15 +331,12 @@ static selkie_code find_parts(part_search *search, const sk_stress_system *syste
         for (int r = 0; r < SK_STRESS_ROWS; r++) {
             if (!has_weights(search, b, r))
                 continue;
+            mark_held(search, b, r);
             for (int a = 0; a < SELKIE_DIM; a++)
                 join_cells(search, b, r, a);
-            join_odd(search, b, r, NULL);
+            join_odd(search, b, r);
         }
-    for (int b = 1; b < blocks; b++)
-        for (int r = 0; r < SK_STRESS_ROWS; r++)
-            if (has_weights(search, b, r))
-                mark_held(search, b, r, held);
-    *count = number_parts(search, held);
+    *count = number_parts(search);
     return SELKIE_OK;
 }
 
