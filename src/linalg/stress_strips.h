@@ -8,6 +8,7 @@
 #ifndef SK_LINALG_STRESS_STRIPS_H
 #define SK_LINALG_STRESS_STRIPS_H
 
+#include "base/simd.h"
 #include "linalg/stress_sweeps.h"
 
 enum {
@@ -104,10 +105,27 @@ static inline __attribute__((unused)) size_t sk_stress_strip_place(const sk_stre
 /* The values of a row of a block along x whose x is even (half 0) or odd (1). */
 static inline __attribute__((always_inline, unused)) lanes sk_stress_half_of(const float *row, int half)
 {
-    lanes values;
-    for (int n = 0; n < SK_STRESS_GROUP; n++)
-        values[n] = row[2 * n + half];
-    return values;
+#if SELKIE_DIM == 2
+    const f8 low = f8_load(row), high = f8_load(row + 8);
+    return (lanes)(half ? __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15)
+                        : __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14));
+#else
+    const f8 all = f8_load(row);
+    return (lanes)(half ? __builtin_shufflevector(all, all, 1, 3, 5, 7)
+                        : __builtin_shufflevector(all, all, 0, 2, 4, 6));
+#endif
+}
+
+/* The other way: a row of both halves. */
+static inline __attribute__((always_inline, unused)) void sk_stress_join_halves(lanes even, lanes odd, float *row)
+{
+#if SELKIE_DIM == 2
+    const f8 one = (f8)even, other = (f8)odd;
+    f8_store(row, __builtin_shufflevector(one, other, 0, 8, 1, 9, 2, 10, 3, 11));
+    f8_store(row + 8, __builtin_shufflevector(one, other, 4, 12, 5, 13, 6, 14, 7, 15));
+#else
+    f8_store(row, __builtin_shufflevector((f4)even, (f4)odd, 0, 4, 1, 5, 2, 6, 3, 7));
+#endif
 }
 
 /* All bits set in the lanes of a half row whose faces are in a set of bits of the row. */

@@ -506,10 +506,9 @@ static void store_block(const sk_stress_system *system, const sk_stress_strips *
             const double *even = strips->solution + sk_stress_strip_place(strips, block, r, a, 0);
             const double *odd = strips->solution + sk_stress_strip_place(strips, block, r, a, 1);
             float *velocity = system->velocity[a] + here, row[SK_BLOCK_N];
-            for (int n = 0; n < SK_STRESS_GROUP && unknown; n++) {
-                row[2 * n] = (float)even[n];
-                row[2 * n + 1] = (float)odd[n];
-            }
+            if (unknown)
+                sk_stress_join_halves(__builtin_convertvector(*(const double_lanes *)(const void *)even, lanes),
+                                      __builtin_convertvector(*(const double_lanes *)(const void *)odd, lanes), row);
             for (int n = 0; n < SK_BLOCK_N; n += 8) {
                 const i8 is_unknown = ((int32_t)(unknown >> n) & bit) != 0;
                 if (unknown)
