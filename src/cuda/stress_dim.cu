@@ -31,10 +31,10 @@ SK_DEVICE void look_for_end(sk_cuda_stress *stress, int max_iterations)
     stress->done = stress->converged || stress->iteration >= max_iterations || !(stress->norm < INFINITY);
 }
 
-/* Would a further reduction of the energy help? Each must bring a decimal: correct_softly. */
+/* Would a further reduction of the energy help? As `soften` in linalg/stress_soft_dim.c. */
 SK_DEVICE bool goes_on_softly(const sk_cuda_stress *stress, int max_iterations)
 {
-    return stress->norm > stress->tolerance * stress->size && stress->norm < 0.1 * stress->before &&
+    return stress->norm > stress->tolerance * stress->size && sk_stress_gains(stress->norm, stress->before) &&
            stress->iteration < max_iterations;
 }
 

@@ -5,12 +5,9 @@
 
 #include "base/simd.h"
 #include "base/timer.h"
-#include "linalg/stress_sweeps.h"
+#include "linalg/stress_strips.h"
 
 /* --- Conjugate gradients --- */
-
-/* The values of a group in double precision. */
-typedef double double_lanes __attribute__((vector_size(8 * SK_STRESS_GROUP), aligned(8), may_alias));
 
 static double dot(const solve_work *w, const double *a, const double *b, double *partial)
 {
@@ -165,24 +162,6 @@ static double advance(const solve_work *w, double alpha, const double *p, double
     return sqrt(add_chunks(w, w->v->partial[1]));
 }
 
-/* A soft system: corrections in single precision while each brings a decimal. Returns the number of iterations. */
-static int correct_softly(const solve_work *w, int max_iterations, double enough, double *scale, double *norm)
-{
-    const vectors *v = w->v;
-    int iterations = 0;
-    double before = INFINITY;
-    while (*norm > enough && *norm < 0.1 * before && iterations < max_iterations) {
-        before = *norm;
-        /* Less than what is needed: the iteration does not know the size of the residual itself. */
-        iterations +=
-            SK_DIM(sk_stress_soften)(w, *scale, fmax(0.7 * enough / before, 1e-5), max_iterations - iterations);
-        multiply(w, v->p, v->q);
-        *scale = before;
-        *norm = advance(w, 1.0, v->p, v->x, before);
-    }
-    return iterations;
-}
-
 /* Solves for x to a tolerance. Unless it is the first pass, r holds the residual of x. All threads take the same
  * decisions; one of them reports. */
 static void iterate(const solve_work *w, int max_iterations, double tolerance, int first, sk_stress_report *report)
@@ -194,8 +173,6 @@ static void iterate(const solve_work *w, int max_iterations, double tolerance, i
         multiply(w, v->x, v->q);
     double scale = size, norm = advance(w, first ? 1.0 : 0.0, NULL, v->x, scale), energy = 0.0, alpha = 0.0;
     int iteration = 0;
-    if (w->hierarchy->soft)
-        iteration = correct_softly(w, max_iterations, tolerance * size, &scale, &norm);
     for (;; iteration++) {
         const double residual = size > 0.0 ? norm / size : 0.0;
         const int converged = residual <= tolerance;
@@ -347,14 +324,9 @@ static void add_source(const sk_stress_level *level, const float *gain, int bloc
             const uint32_t unknown = level->bits[block][a][r].unknown;
             const int32_t *index = level->index[a] + here;
             float change[SK_BLOCK_N];
-            int at[3];
             if (!unknown)
                 continue;
-            sk_stress_cell(r * SK_BLOCK_N, at);
-            at[a]--;
-            const float *before = gain + sk_stress_place(level->neighbours, block, at);
-            for (int n = 0; n < SK_BLOCK_N; n++)
-                change[n] = gain[here + (size_t)n] - (a == 0 ? n ? gain[here + (size_t)n - 1] : *before : before[n]);
+            sk_stress_gain_change(level, gain, block, r, a, change);
             for (int half = 0; half < 2; half++) {
                 const uint32_t mask = SK_STRESS_HALF << half;
                 uint32_t left = unknown & mask;
@@ -458,6 +430,122 @@ static void lower_source(const sk_stress_system *system, const sk_stress_level *
     }
 }
 
+/* The source of each cell, and what it gained in the last pass; NULL if there is but one. */
+typedef struct sources {
+    float *source, *gain;
+} sources;
+
+static selkie_code take_sources(const sk_stress_system *system, const sk_stress_options *options, sources *of,
+                                selkie_error *error)
+{
+    const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
+    of->source = of->gain = NULL;
+    if (options->passes <= 1 || !system->bulk)
+        return SELKIE_OK;
+    SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&of->source, error));
+    SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&of->gain, error));
+    memset(of->source, 0, values * sizeof(float));
+    memset(of->gain, 0, values * sizeof(float));
+    return SELKIE_OK;
+}
+
+static void lower_sources(const sk_stress_system *system, const sk_stress_options *options,
+                          const sk_stress_level *level, const sources *of)
+{
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < system->block_count; b++)
+        lower_source(system, level, b, of->source, of->gain);
+}
+
+static void find_pushes(const sk_stress_system *system, const sk_stress_options *options, const sk_stress_level *level,
+                        const sources *of)
+{
+    if (!system->push[0])
+        return;
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < system->block_count; b++)
+        find_push(system, level, b, of->source);
+}
+
+/* A pass that ends before it has converged, or without a number: nothing can follow, unless it is the last. */
+static int is_lost(const sk_stress_report *report, int is_last)
+{
+    return !isfinite(report->residual) || (!report->converged && !is_last);
+}
+
+static selkie_code solve_strips(const sk_stress_system *system, const sk_stress_options *options,
+                                const sk_stress_strips *strips, sk_stress_report *report, selkie_error *error)
+{
+    sources of;
+    SK_TRY(take_sources(system, options, &of, error));
+    const int passes = of.source ? options->passes : 1;
+    SK_DIM(sk_stress_load_strips)(system, options, strips);
+    for (int pass = 0; pass < passes; pass++) {
+        const int is_last = pass + 1 == passes;
+        if (pass > 0) {
+            lower_sources(system, options, strips->level, &of);
+            SK_DIM(sk_stress_add_to_strips)(options, strips, of.gain);
+        }
+        SK_DIM(sk_stress_soften)(strips, options, sk_stress_tolerance(options->tolerance, is_last), report);
+        if (is_lost(report, is_last))
+            break;
+        if (is_last)
+            SK_TRY(SK_DIM(sk_stress_keep_momenta)(system, options, strips->level, strips, strips->solution, error));
+        SK_DIM(sk_stress_store_strips)(system, options, strips);
+    }
+    find_pushes(system, options, strips->level, &of);
+    return SELKIE_OK;
+}
+
+static selkie_code take_vectors(const sk_stress_options *options, const sk_stress_level *level, vectors *v,
+                                selkie_error *error)
+{
+    double **pieces[5] = {&v->x, &v->r, &v->p, &v->q, &v->right};
+    for (int n = 0; n < 5; n++) {
+        SK_STRESS_TAKE(options->arena, *pieces[n], (size_t)level->count + 2);
+        *(*pieces[n])++ = 0.0;
+        (*pieces[n])[level->count] = 0.0;
+    }
+    memset(v->p, 0, (size_t)level->count * sizeof *v->p);
+    for (int n = 0; n < 4; n++)
+        SK_STRESS_TAKE(options->arena, v->partial[n], (size_t)level->count / CHUNK + 1);
+    return SELKIE_OK;
+}
+
+static selkie_code solve_levels(const sk_stress_system *system, const sk_stress_options *options,
+                                const sk_stress_hierarchy *hierarchy, sk_stress_report *report, selkie_error *error)
+{
+    const sk_stress_level *level = &hierarchy->levels[0];
+    vectors v;
+    sources of;
+    SK_TRY(take_vectors(options, level, &v, error));
+    SK_TRY(take_sources(system, options, &of, error));
+    const int passes = of.source ? options->passes : 1;
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < system->block_count; b++)
+        load_block(system, level, b, &v);
+    start_massless(level, &v);
+    for (int pass = 0; pass < passes; pass++) {
+        const int is_last = pass + 1 == passes;
+        if (pass > 0) {
+            lower_sources(system, options, level, &of);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+            for (int b = 1; b < system->block_count; b++)
+                add_source(level, of.gain, b, &v);
+        }
+        solve(hierarchy, &v, options, sk_stress_tolerance(options->tolerance, is_last), pass == 0, report);
+        if (is_lost(report, is_last))
+            break;
+        if (is_last)
+            SK_TRY(SK_DIM(sk_stress_keep_momenta)(system, options, level, NULL, v.x, error));
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+        for (int b = 1; b < system->block_count; b++)
+            store_block(system, level, b, v.x);
+    }
+    find_pushes(system, options, level, &of);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_stress_options *wanted,
                                     sk_stress_report *report, selkie_error *error)
 {
@@ -468,70 +556,28 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         few.threads = 1;
 
     sk_stress_hierarchy hierarchy;
-    const sk_stress_level *level = &hierarchy.levels[0];
-    vectors v;
+    sk_stress_strips strips;
+    int soft;
     double begin = sk_wall_ms();
     memset(report, 0, sizeof *report);
+    SK_TRY(SK_DIM(sk_stress_begin)(system, options, &hierarchy, &report->unknowns, &soft, error));
+    if (soft)
+        SK_TRY(SK_DIM(sk_stress_make_strips)(&hierarchy.levels[0], options, &strips, &soft, error));
+    if (soft) {
+        report->levels = 1;
+        report->setup_ms = sk_wall_ms() - begin;
+        begin = sk_wall_ms();
+        SK_TRY(solve_strips(system, options, &strips, report, error));
+        report->solve_ms = sk_wall_ms() - begin;
+        if (report->converged || report->iterations >= options->max_iterations)
+            return SELKIE_OK;
+        begin = sk_wall_ms(); /* sweeps have stalled */
+    }
     SK_TRY(SK_DIM(sk_stress_make_levels)(system, options, &hierarchy, error));
     report->levels = hierarchy.count;
-    report->unknowns = level->count;
-
-    double **pieces[5] = {&v.x, &v.r, &v.p, &v.q, &v.right};
-    for (int n = 0; n < 5; n++) {
-        SK_STRESS_TAKE(options->arena, *pieces[n], (size_t)level->count + 2);
-        *(*pieces[n])++ = 0.0;
-        (*pieces[n])[level->count] = 0.0;
-    }
-    memset(v.p, 0, (size_t)level->count * sizeof *v.p);
-    for (int n = 0; n < 4 && hierarchy.soft; n++) {
-        SK_STRESS_TAKE(options->arena, v.soft[n], (size_t)level->count + 2 + SK_STRESS_PACK);
-        *v.soft[n]++ = 0.0f;
-        v.soft[n][level->count] = 0.0f;
-    }
-    if (hierarchy.soft)
-        SK_TRY(SK_DIM(sk_stress_pack)(level, options, &v.packs, error));
-    for (int n = 0; n < 4; n++)
-        SK_STRESS_TAKE(options->arena, v.partial[n], (size_t)level->count / CHUNK + 1);
-    float *source = NULL, *gain = NULL;
-    const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
-    if (options->passes > 1 && system->bulk) {
-        SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&source, error));
-        SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&gain, error));
-        memset(source, 0, values * sizeof(float));
-        memset(gain, 0, values * sizeof(float));
-    }
-    report->setup_ms = sk_wall_ms() - begin;
-
+    report->setup_ms += sk_wall_ms() - begin;
     begin = sk_wall_ms();
-    const int passes = source ? options->passes : 1;
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < system->block_count; b++)
-        load_block(system, level, b, &v);
-    start_massless(level, &v);
-    for (int pass = 0; pass < passes; pass++) {
-        if (pass > 0) {
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-            for (int b = 1; b < system->block_count; b++)
-                lower_source(system, level, b, source, gain);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-            for (int b = 1; b < system->block_count; b++)
-                add_source(level, gain, b, &v);
-        }
-        const double tolerance = sk_stress_tolerance(options->tolerance, pass + 1 == passes);
-        solve(&hierarchy, &v, options, tolerance, pass == 0, report);
-        if (!isfinite(report->residual) || (!report->converged && pass + 1 < passes))
-            break;
-        if (pass + 1 == passes)
-            SK_TRY(SK_DIM(sk_stress_keep_momenta)(system, options, level, v.x, error));
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-        for (int b = 1; b < system->block_count; b++)
-            store_block(system, level, b, v.x);
-    }
-    if (system->push[0]) {
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-        for (int b = 1; b < system->block_count; b++)
-            find_push(system, level, b, source);
-    }
-    report->solve_ms = sk_wall_ms() - begin;
+    SK_TRY(solve_levels(system, options, &hierarchy, report, error));
+    report->solve_ms += sk_wall_ms() - begin;
     return SELKIE_OK;
 }

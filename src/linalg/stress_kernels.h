@@ -98,6 +98,12 @@ SK_KERNEL double sk_stress_tolerance(double tolerance, int is_last)
     return looser < 0.03 ? looser : 0.03;
 }
 
+/* Does a further correction in single precision help, after one that brought the residual from `before` to `norm`? */
+SK_KERNEL int sk_stress_gains(double norm, double before)
+{
+    return norm < 0.5 * before;
+}
+
 /* Component of neighbour m of a face across axis a, in the order of the coefficients. */
 SK_KERNEL int sk_stress_component(int a, int m)
 {

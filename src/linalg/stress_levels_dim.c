@@ -669,20 +669,9 @@ static selkie_code find_held(const sk_stress_level *level, sk_arena *arena, int 
     return SELKIE_OK;
 }
 
-/* Is a level so soft that sweeps alone solve it? Found by timing boxes and scenes: the conjugate gradients make up for
- * missing levels below the finest one, but a cycle needs its coarsest level solved well. */
-static selkie_code find_soft(const sk_stress_level *level, int number, sk_arena *arena, int *soft, selkie_error *error)
+selkie_code SK_DIM(sk_stress_begin)(const sk_stress_system *system, const sk_stress_options *options,
+                                    sk_stress_hierarchy *hierarchy, int64_t *unknowns, int *soft, selkie_error *error)
 {
-    *soft = stiffness_of(level) <= (number == 0 ? SK_STRESS_SOFT : SK_STRESS_SOFT_COARSE);
-    if (*soft)
-        SK_TRY(find_held(level, arena, soft, error));
-    return SELKIE_OK;
-}
-
-selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
-                                          sk_stress_hierarchy *hierarchy, selkie_error *error)
-{
-    int soft = 0;
     sk_stress_level *level = &hierarchy->levels[0];
     memset(hierarchy, 0, sizeof *hierarchy);
     hierarchy->threads = options->threads;
@@ -698,6 +687,21 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
     }
     memcpy(level->joined, system->joined, sizeof level->joined);
     SK_TRY(find_given(system, level, options, error));
+    SK_TRY(SK_DIM(sk_stress_find_unknowns)(level, options, error));
+    *unknowns = 0;
+    for (int b = 1; b < level->block_count; b++)
+        for (int a = 0; a < SELKIE_DIM; a++)
+            for (int r = 0; r < SK_STRESS_ROWS; r++)
+                *unknowns += __builtin_popcount(level->bits[b][a][r].unknown);
+    *soft = *unknowns > SK_STRESS_FEW_UNKNOWNS && stiffness_of(level) <= SK_STRESS_SOFT;
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
+                                          sk_stress_hierarchy *hierarchy, selkie_error *error)
+{
+    int soft = 0;
+    sk_stress_level *level = &hierarchy->levels[0];
     SK_TRY(SK_DIM(sk_stress_make_rows)(level, options, error));
 
     block_table table;
@@ -707,7 +711,10 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         add_block(&table, system->coordinates[b]);
     hierarchy->count = 1;
     while (hierarchy->count < SK_STRESS_LEVELS && level->count > SK_STRESS_FEW_UNKNOWNS) {
-        SK_TRY(find_soft(level, hierarchy->count - 1, options->arena, &soft, error));
+        /* A coarsest level that sweeps do not solve well would cost iterations. */
+        soft = hierarchy->count > 1 && stiffness_of(level) <= SK_STRESS_SOFT_COARSE;
+        if (soft)
+            SK_TRY(find_held(level, options->arena, &soft, error));
         if (soft || (level->count <= SK_STRESS_DIRECT && loses_sides(level)))
             break;
         SK_TRY(coarsen(level, level + 1, &table, options, error));
@@ -716,8 +723,7 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         level++;
         hierarchy->count++;
     }
-    hierarchy->soft = soft && hierarchy->count == 1;
-    hierarchy->last_sweeps = !soft ? SK_STRESS_LAST_SWEEPS : hierarchy->count > 1 ? 2 : 1;
+    hierarchy->last_sweeps = soft ? 2 : SK_STRESS_LAST_SWEEPS;
     if (!soft && level->count > 0 && level->count <= SK_STRESS_DIRECT)
         SK_TRY(factorize(hierarchy, level, options->arena, error));
     return SELKIE_OK;

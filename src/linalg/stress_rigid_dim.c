@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "linalg/stress_solver.h"
+#include "base/simd.h"
+#include "linalg/stress_strips.h"
 
 enum { MODES = SK_STRESS_MODES, TRIANGLE = SK_STRESS_TRIANGLE };
 
@@ -17,7 +18,6 @@ enum { MODES = SK_STRESS_MODES, TRIANGLE = SK_STRESS_TRIANGLE };
 typedef struct part {
     double matrix[TRIANGLE]; /* of masses: lower triangle */
     double missing[MODES];   /* momentum and angular momentum; then the rigid motion */
-    int held;                /* a wall acts on it */
     int speck;               /* less than a cell of liquid */
 } part;
 
@@ -30,200 +30,317 @@ static int32_t find_root(int32_t *root, int32_t i)
     return i;
 }
 
-/* Joins a row to the part with root `own`. Returns the root of the two, the smaller one: the result does not depend on
- * the order. */
-static inline int32_t join_to(int32_t *root, int32_t own, int32_t other)
+/* Joins two nodes. What holds one of them holds both. */
+static void join(int32_t *root, uint8_t *held, int32_t one, int32_t other)
 {
-    if (root[other] == own)
-        return own;
-    const int32_t found = find_root(root, other), least = own < found ? own : found;
-    root[own < found ? found : own] = least;
-    root[other] = least;
-    return least;
+    const int32_t a = find_root(root, one), b = find_root(root, other), least = a < b ? a : b, most = a < b ? b : a;
+    root[most] = least;
+    held[least] |= held[most];
 }
 
-static inline void join(int32_t *root, int32_t i, int32_t other)
-{
-    root[i] = join_to(root, find_root(root, i), other);
-}
+/* --- Rows of bits --- */
 
-/* The search for the parts. */
+/* The cells, edges and faces of a row of a block along x: bit n is that of cell n. Cells have a bulk weight, or only
+ * one of normal strain; an edge has the number of the axis along it. */
+enum {
+    ROW_CELLS,
+    ROW_PAIRS,
+    ROW_SHEAR,
+    ROW_UNKNOWN = ROW_SHEAR + 3,
+    ROW_GIVEN = ROW_UNKNOWN + 3,
+    ROW_LOOSE = ROW_GIVEN + 3,
+    ROW_KINDS
+};
+
+/* The search for the parts. A part is made of nodes: cells with a bulk weight, which join all faces around them, and
+ * faces beside none of those. The first cell of a run along x stands for all of the run. */
 typedef struct part_search {
     const sk_stress_level *level;
-    int32_t *root; /* [count] a row of the same part with a smaller number; itself for the first of the part */
-    uint32_t runs; /* all bits if stress acts between even rows and all their neighbours, else none */
+    uint32_t (*rows)[ROW_KINDS]; /* [block_count x SK_STRESS_ROWS] */
+    int32_t *root;               /* [nodes] a node of the same part with a smaller number; itself for the first */
+    uint8_t *held;               /* [nodes] a wall acts on the part of a first node */
+    int32_t *number;             /* [nodes] of the part of a first node; -1 = a wall holds it */
+    int32_t values;              /* of a field */
 } part_search;
 
-/* Even faces of the cells of a row of a block: bit n is set if all lower faces of cell n are even rows. They are joined
- * to all their neighbours, so the faces of such a cell are one part. */
-static inline uint32_t even_cells(const part_search *search, int block, int r)
+/* The number of the row at y and z of the block `x` blocks further along x. */
+static inline size_t row_at(const part_search *search, int block, int x, int y, int z)
 {
-    uint32_t even = search->runs;
-    for (int a = 0; a < SELKIE_DIM; a++) {
-        const sk_stress_bits *bits = &search->level->bits[block][a][r];
-        even &= bits->unknown & ~bits->own;
-    }
-    return even;
+    const int inside = !((y | z) & ~SK_BLOCK_MASK) && !x;
+    if (inside)
+        return (size_t)block * SK_STRESS_ROWS + (size_t)(y + (SELKIE_DIM == 3 ? SK_BLOCK_N * z : 0));
+    return sk_stress_place(search->level->neighbours, block, (const int[3]){x * SK_BLOCK_N, y, z}) / SK_BLOCK_N;
 }
 
-static inline uint32_t even_cells_at(const part_search *search, size_t place)
+/* A row of bits at an offset of -1 to 1 along each axis; bits of its cells have the numbers of those of the row at 0.
+ */
+static inline uint32_t bits_at(const part_search *search, int kind, int block, int r, const int offset[3])
 {
-    return even_cells(search, (int)(place / SK_BLOCK_CELLS), (int)(place % SK_BLOCK_CELLS / SK_BLOCK_N));
-}
-
-/* The first cell of the run of even cells that cell n is in. */
-static inline int run_start(uint32_t even, int n)
-{
-    const uint32_t gaps = ~even & ((1u << n) - 1);
-    return gaps ? 32 - __builtin_clz(gaps) : 0;
-}
-
-/* The smallest number in a run of even cells, `count` from n on. Numbers rise along a half row, so it is that of one of
- * the first two cells. */
-static int32_t least_of_run(const sk_stress_level *level, size_t row, int n, int count)
-{
-    int32_t least = level->count;
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int m = n; m < n + 2 && m < n + count; m++) {
-            const int32_t number = level->index[a][row + (size_t)m];
-            least = number < least ? number : least;
-        }
-    return least;
-}
-
-/* Begins the parts of a block's runs of even cells: the first face of a run stands for all of them. With `all` set, the
- * other faces get its root. */
-static void mark_runs(const part_search *search, int block, int all)
-{
-    const sk_stress_level *level = search->level;
-    for (int r = 0; r < SK_STRESS_ROWS; r++) {
-        const size_t row = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
-        for (uint32_t left = even_cells(search, block, r); left;) {
-            const int n = sk_stress_lowest(left), count = __builtin_ctz(~(left >> n));
-            left &= ~(((1u << count) - 1) << n);
-            if (!all) {
-                search->root[level->index[0][row + (size_t)n]] = least_of_run(level, row, n, count);
-                continue;
-            }
-            const int32_t root = find_root(search->root, level->index[0][row + (size_t)n]);
-            for (int a = 0; a < SELKIE_DIM; a++)
-                for (int m = n; m < n + count; m++)
-                    search->root[level->index[a][row + (size_t)m]] = root;
-        }
-    }
-}
-
-/* Joins even cells of a row to those of the row at `offset` (y and z) that lie beside them, or one before them along x
- * if `shifted`. */
-static void join_beside(const part_search *search, int block, int r, uint32_t even, const int offset[3], int shifted)
-{
-    const sk_stress_level *level = search->level;
-    const size_t row = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
     int at[3];
     sk_stress_cell(r * SK_BLOCK_N, at);
-    const int other[3] = {at[0], at[1] + offset[1], at[2] + offset[2]};
-    const size_t place = sk_stress_place(level->neighbours, block, other);
-    const uint32_t beside = even_cells_at(search, place);
-    for (int shift = 0; shift <= shifted; shift++) {
-        const uint32_t both = (even >> shift) & beside;
-        for (uint32_t starts = both & ~(both << 1); starts; starts &= starts - 1) {
-            const int n = sk_stress_lowest(starts);
-            join(search->root, level->index[0][row + (size_t)run_start(even, n + shift)],
-                 level->index[0][place + (size_t)run_start(beside, n)]);
-        }
-    }
-    if (shifted && even & 1) {
-        const size_t before = sk_stress_place(level->neighbours, block, (const int[3]){-1, other[1], other[2]});
-        const uint32_t cells = even_cells_at(search, before);
-        if (cells >> (SK_BLOCK_N - 1) & 1)
-            join(search->root, level->index[0][row],
-                 level->index[0][before - (SK_BLOCK_N - 1) + (size_t)run_start(cells, SK_BLOCK_N - 1)]);
-    }
+    const int y = at[1] + offset[1], z = at[2] + offset[2];
+    const uint32_t own = search->rows[row_at(search, block, 0, y, z)][kind];
+    if (!offset[0])
+        return own;
+    const uint32_t other = search->rows[row_at(search, block, offset[0], y, z)][kind];
+    return offset[0] < 0 ? (own << 1 | other >> (SK_BLOCK_N - 1)) & ((1u << SK_BLOCK_N) - 1)
+                         : own >> 1 | (other & 1) << (SK_BLOCK_N - 1);
 }
 
-/* Joins the even cells of a block to those around it. Of two cells, direct neighbours are: faces of the same component
- * side by side; in a plane (a, b), the face across a of one and the face across b of the cell one before along a and
- * one after along b. */
-static void join_cells(const part_search *search, int block)
+static const int steps[4][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+
+/* The row of bits of the cells after (sign 1) or before (-1) those of a row along an axis. */
+static inline uint32_t bits_along(const part_search *search, int kind, int block, int r, int axis, int sign)
 {
-    const sk_stress_level *level = search->level;
+    const int offset[3] = {sign * steps[axis + 1][0], sign * steps[axis + 1][1], sign * steps[axis + 1][2]};
+    return bits_at(search, kind, block, r, offset);
+}
+
+static inline const uint32_t *row_of(const part_search *search, int block, int r)
+{
+    return search->rows[(size_t)block * SK_STRESS_ROWS + (size_t)r];
+}
+
+/* Bits of the weights of a row that are not 0. */
+static uint32_t weighted(const float *weights)
+{
+    uint32_t bits = 0;
+    for (int n = 0; weights && n < SK_BLOCK_N; n += 8)
+        bits |= i8_bits(f8_load(weights + n) != 0.0f) << n;
+    return bits;
+}
+
+static void find_rows(const part_search *search, const sk_stress_system *system, int block)
+{
     for (int r = 0; r < SK_STRESS_ROWS; r++) {
-        const uint32_t even = even_cells(search, block, r);
-        int at[3];
-        if (!even)
-            continue;
-        sk_stress_cell(r * SK_BLOCK_N, at);
-        const size_t row = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
-        const size_t after = sk_stress_place(level->neighbours, block, (const int[3]){SK_BLOCK_N, at[1], at[2]});
-        if (even >> (SK_BLOCK_N - 1) & 1 && even_cells_at(search, after) & 1)
-            join(search->root, level->index[0][row + (size_t)run_start(even, SK_BLOCK_N - 1)], level->index[0][after]);
-        join_beside(search, block, r, even, (const int[3]){0, 1, 0}, 1);
-        if (SELKIE_DIM == 3) {
-            join_beside(search, block, r, even, (const int[3]){0, 0, 1}, 1);
-            join_beside(search, block, r, even, (const int[3]){0, -1, 1}, 0);
-        }
-    }
-}
-
-/* Joins a row to the neighbours that stress acts on. */
-static inline void join_row(const part_search *search, int32_t i, const int32_t *columns, const float *coefficient)
-{
-    const int32_t count = search->level->count;
-    int32_t own = find_root(search->root, i), others[SK_STRESS_NEIGHBOURS];
-    search->root[i] = own;
-
-    /* The row itself in place of the rest: a branch on them would often be predicted wrongly. */
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-        others[m] = ((coefficient[m] != 0.0f) & (columns[m] < count)) ? columns[m] : i;
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-        own = join_to(search->root, own, others[m]);
-    search->root[i] = own;
-}
-
-/* Joins the other rows of a block: even ones to all their neighbours, uneven ones to those between which stress acts.
- */
-static void join_rows(const part_search *search, int block)
-{
-    const sk_stress_level *level = search->level;
-    for (int r = 0; r < SK_STRESS_ROWS; r++) {
-        const uint32_t even = even_cells(search, block, r);
+        uint32_t *row = search->rows[(size_t)block * SK_STRESS_ROWS + (size_t)r];
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N;
+        memset(row, 0, sizeof *search->rows);
+        row[ROW_CELLS] = weighted(system->bulk ? system->bulk + here : NULL);
+        row[ROW_PAIRS] = weighted(system->normal + here) & ~row[ROW_CELLS];
+        for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++)
+            row[ROW_SHEAR + edge] = weighted(system->shear[edge] + here);
         for (int a = 0; a < SELKIE_DIM; a++) {
-            const sk_stress_bits *bits = &level->bits[block][a][r];
-            for (uint32_t left = bits->unknown & ~bits->own & ~even; left; left &= left - 1) {
-                const size_t cell = (size_t)(r * SK_BLOCK_N + sk_stress_lowest(left));
-                const int32_t i = level->index[a][(size_t)block * SK_BLOCK_CELLS + cell];
-                int32_t columns[SK_STRESS_NEIGHBOURS];
-                sk_stress_columns(level, sk_stress_colour_of(level, i), i, columns);
-                join_row(search, i, columns, level->shared[a]);
-            }
+            row[ROW_UNKNOWN + a] = search->level->bits[block][a][r].unknown;
+            row[ROW_GIVEN + a] = search->level->bits[block][a][r].given;
         }
     }
 }
 
-/* The parts: rows between which stress acts, at once or by way of others. Most rows are in cells whose faces are all
- * even, which are joined a run at a time. */
-static void find_parts(const sk_stress_level *level, int32_t *root)
+/* Cell, and the row of bits to begin with it: place of a cell at an offset from bit n of a row. */
+static inline int32_t cell_at(const part_search *search, int block, int r, int n, int axis, int sign)
 {
-    part_search search = {level, root, ~0u};
-    for (int32_t i = 0; i < level->count; i++)
-        root[i] = i;
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-            search.runs = level->shared[a][m] != 0.0f ? search.runs : 0;
-    for (int b = 1; b < level->block_count; b++)
-        mark_runs(&search, b, 0);
-    for (int b = 1; b < level->block_count; b++)
-        join_cells(&search, b);
-    for (int b = 1; b < level->block_count; b++)
-        mark_runs(&search, b, 1);
-    for (int b = 1; b < level->block_count; b++)
-        join_rows(&search, b);
-    const int32_t own = level->colour[SK_STRESS_COLOURS - 1].own_last;
-    for (int32_t n = 0; n < own; n++) {
-        const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
-        join_row(&search, level->own_row[n], level->own_column + entry, level->coefficient + entry);
+    int at[3];
+    sk_stress_cell(r * SK_BLOCK_N + n, at);
+    if (axis >= 0)
+        at[axis] += sign;
+    return (int32_t)sk_stress_place(search->level->neighbours, block, at);
+}
+
+/* The node of an unknown face: a cell beside it, or its own. */
+static int32_t node_of(const part_search *search, int32_t place, int a)
+{
+    const int block = place / SK_BLOCK_CELLS, c = place % SK_BLOCK_CELLS, r = c / SK_BLOCK_N, n = c % SK_BLOCK_N;
+    if (row_of(search, block, r)[ROW_CELLS] >> n & 1)
+        return place;
+    const int32_t before = cell_at(search, block, r, n, a, -1);
+    const int at = before % SK_BLOCK_CELLS;
+    if (row_of(search, before / SK_BLOCK_CELLS, at / SK_BLOCK_N)[ROW_CELLS] >> (at % SK_BLOCK_N) & 1)
+        return before;
+    return (1 + a) * search->values + place;
+}
+
+/* --- Parts --- */
+
+/* Cells that an unknown face joins to the one before them along x. */
+static inline uint32_t joined_cells(const part_search *search, int block, int r)
+{
+    const uint32_t *row = row_of(search, block, r);
+    return row[ROW_CELLS] & row[ROW_CELLS] << 1 & row[ROW_UNKNOWN];
+}
+
+/* Faces across axis a of a row without a cell that joins them to others. */
+static inline uint32_t lone_faces(const part_search *search, int block, int r, int a)
+{
+    const uint32_t *row = row_of(search, block, r), open = row[ROW_UNKNOWN + a] & ~row[ROW_CELLS];
+    return open ? open & ~bits_along(search, ROW_CELLS, block, r, a, -1) : 0;
+}
+
+/* Begins the parts of a block: a node for each run of cells and for each lone face. */
+static void begin_nodes(const part_search *search, int block)
+{
+    for (int r = 0; r < SK_STRESS_ROWS; r++) {
+        const uint32_t *row = row_of(search, block, r), joined = joined_cells(search, block, r);
+        uint32_t unknown = row[ROW_CELLS];
+        for (int a = 0; a < SELKIE_DIM; a++)
+            unknown |= row[ROW_UNKNOWN + a];
+        if (!unknown)
+            continue;
+        const int32_t first = block * SK_BLOCK_CELLS + r * SK_BLOCK_N;
+        for (int n = 0; n < SK_BLOCK_N && row[ROW_CELLS]; n++)
+            search->root[first + n] = n && joined >> n & 1 ? search->root[first + n - 1] : first + n;
+        for (int a = 0; a < SELKIE_DIM; a++)
+            for (uint32_t left = lone_faces(search, block, r, a); left; left &= left - 1) {
+                const int32_t node = (1 + a) * search->values + first + sk_stress_lowest(left);
+                search->root[node] = node;
+            }
     }
 }
+
+/* Has a row a weight? All parts have some in the rows of their faces or in those after them. */
+static inline int has_weights(const part_search *search, int block, int r)
+{
+    const uint32_t *row = row_of(search, block, r);
+    return (row[ROW_CELLS] | row[ROW_PAIRS] | row[ROW_SHEAR] | row[ROW_SHEAR + 1] | row[ROW_SHEAR + 2]) != 0;
+}
+
+/* Joins the cells of a row to those before them along an axis, across unknown faces. Of neighbours that are joined in
+ * both rows one does for all. */
+static void join_cells(const part_search *search, int block, int r, int axis)
+{
+    const uint32_t *row = row_of(search, block, r);
+    uint32_t both = row[ROW_CELLS] & row[ROW_UNKNOWN + axis] & bits_along(search, ROW_CELLS, block, r, axis, -1);
+    if (axis == 0) {
+        both &= 1;
+    } else if (both) {
+        const int32_t below = cell_at(search, block, r, 0, axis, -1);
+        both &= ~(both << 1 & joined_cells(search, block, r) &
+                  joined_cells(search, below / SK_BLOCK_CELLS, below % SK_BLOCK_CELLS / SK_BLOCK_N));
+    }
+    for (; both; both &= both - 1) {
+        const int n = sk_stress_lowest(both);
+        join(search->root, search->held, cell_at(search, block, r, n, -1, 0), cell_at(search, block, r, n, axis, -1));
+    }
+}
+
+/* Joins the unknown ones of some faces. A given face among them holds them. */
+static void join_faces(const part_search *search, const int32_t *places, const int *axes, int count)
+{
+    int32_t first = -1;
+    int held = 0;
+    for (int n = 0; n < count; n++) {
+        const int block = places[n] / SK_BLOCK_CELLS, c = places[n] % SK_BLOCK_CELLS;
+        const uint32_t *row = row_of(search, block, c / SK_BLOCK_N);
+        held |= row[ROW_GIVEN + axes[n]] >> (c % SK_BLOCK_N) & 1;
+        if (!(row[ROW_UNKNOWN + axes[n]] >> (c % SK_BLOCK_N) & 1))
+            continue;
+        const int32_t node = node_of(search, places[n], axes[n]);
+        if (first >= 0)
+            join(search->root, search->held, first, node);
+        first = first >= 0 ? first : node;
+    }
+    if (held && first >= 0)
+        search->held[find_root(search->root, first)] = 1;
+}
+
+/* Edges across axes a and b of a row whose stress joins what its cells do not, or where a face is given. */
+static uint32_t odd_edges(const part_search *search, int block, int r, int a, int b)
+{
+    const uint32_t *row = row_of(search, block, r), edges = row[ROW_SHEAR + sk_stress_edge(a, b)];
+    if (!edges)
+        return 0;
+    const int both[3] = {-(a == 0), -(a == 1 || b == 1), -(b == 2)};
+    const uint32_t cells = row[ROW_CELLS] & bits_along(search, ROW_CELLS, block, r, a, -1) &
+                           bits_along(search, ROW_CELLS, block, r, b, -1) & bits_at(search, ROW_CELLS, block, r, both);
+    const uint32_t faces = row[ROW_UNKNOWN + a] & row[ROW_UNKNOWN + b] &
+                           bits_along(search, ROW_UNKNOWN + a, block, r, b, -1) &
+                           bits_along(search, ROW_UNKNOWN + b, block, r, a, -1);
+    return edges & ~(cells & faces);
+}
+
+/* Joins what edges, and cells without bulk weight, join in a row. */
+static void join_odd(const part_search *search, int block, int r)
+{
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        for (uint32_t left = row_of(search, block, r)[ROW_PAIRS]; left; left &= left - 1) {
+            const int n = sk_stress_lowest(left);
+            const int32_t places[2] = {cell_at(search, block, r, n, -1, 0), cell_at(search, block, r, n, a, 1)};
+            join_faces(search, places, (const int[2]){a, a}, 2);
+        }
+        for (int b = a + 1; b < SELKIE_DIM; b++)
+            for (uint32_t left = odd_edges(search, block, r, a, b); left; left &= left - 1) {
+                const int n = sk_stress_lowest(left);
+                const int32_t here = cell_at(search, block, r, n, -1, 0);
+                const int32_t places[4] = {here, cell_at(search, block, r, n, b, -1), here,
+                                           cell_at(search, block, r, n, a, -1)};
+                join_faces(search, places, (const int[4]){a, a, b, b}, 4);
+            }
+    }
+}
+
+/* Marks the parts of the cells of a row that have a given face. */
+static void mark_held(const part_search *search, int block, int r)
+{
+    const uint32_t *row = row_of(search, block, r);
+    uint32_t given = 0;
+    for (int a = 0; a < SELKIE_DIM && row[ROW_CELLS] && search->level->near_given[block]; a++)
+        given |= row[ROW_GIVEN + a] | bits_along(search, ROW_GIVEN + a, block, r, a, 1);
+    for (uint32_t left = row[ROW_CELLS] & given; left; left &= left - 1)
+        search->held[find_root(search->root, cell_at(search, block, r, sk_stress_lowest(left), -1, 0))] = 1;
+}
+
+/* Numbers a part at its first node. */
+static void number_node(const part_search *search, int32_t node, int32_t *count)
+{
+    if (search->root[node] == node)
+        search->number[node] = search->held[node] ? -1 : (*count)++;
+}
+
+/* Numbers the parts that no wall holds, and marks their cells. Returns how many there are. */
+static int32_t number_parts(const part_search *search)
+{
+    int32_t count = 0;
+    for (int b = 1; b < search->level->block_count; b++)
+        for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            const uint32_t *row = row_of(search, b, r);
+            for (uint32_t left = row[ROW_CELLS] & ~joined_cells(search, b, r); left; left &= left - 1)
+                number_node(search, cell_at(search, b, r, sk_stress_lowest(left), -1, 0), &count);
+            for (int a = 0; a < SELKIE_DIM; a++)
+                for (uint32_t left = lone_faces(search, b, r, a); left; left &= left - 1)
+                    number_node(search, (1 + a) * search->values + cell_at(search, b, r, sk_stress_lowest(left), -1, 0),
+                                &count);
+        }
+    for (int b = 1; b < search->level->block_count && count; b++)
+        for (int r = 0; r < SK_STRESS_ROWS; r++)
+            for (uint32_t left = row_of(search, b, r)[ROW_CELLS]; left; left &= left - 1) {
+                const int n = sk_stress_lowest(left);
+                const int32_t root = find_root(search->root, cell_at(search, b, r, n, -1, 0));
+                search->rows[(size_t)b * SK_STRESS_ROWS + (size_t)r][ROW_LOOSE] |= (uint32_t)(search->number[root] >= 0)
+                                                                                   << n;
+            }
+    return count;
+}
+
+/* The parts: faces between which stress acts, at once or by way of others. Returns how many no wall holds. */
+static selkie_code find_parts(part_search *search, const sk_stress_system *system, sk_arena *arena, int32_t *count,
+                              selkie_error *error)
+{
+    const size_t nodes = (size_t)(1 + SELKIE_DIM) * (size_t)search->values;
+    const int blocks = search->level->block_count;
+    SK_STRESS_TAKE(arena, search->rows, (size_t)blocks * SK_STRESS_ROWS);
+    SK_STRESS_TAKE(arena, search->root, nodes);
+    SK_STRESS_TAKE(arena, search->number, nodes);
+    SK_STRESS_TAKE(arena, search->held, nodes);
+    memset(search->held, 0, nodes);
+    memset(search->rows, 0, SK_STRESS_ROWS * sizeof *search->rows);
+    for (int b = 1; b < blocks; b++)
+        find_rows(search, system, b);
+    for (int b = 1; b < blocks; b++)
+        begin_nodes(search, b);
+    for (int b = 1; b < blocks; b++)
+        for (int r = 0; r < SK_STRESS_ROWS; r++) {
+            if (!has_weights(search, b, r))
+                continue;
+            mark_held(search, b, r);
+            for (int a = 0; a < SELKIE_DIM; a++)
+                join_cells(search, b, r, a);
+            join_odd(search, b, r);
+        }
+    *count = number_parts(search);
+    return SELKIE_OK;
+}
+
+/* --- Motions --- */
 
 /* Velocity of the rigid motions at a face across axis a. Where sides are joined there are no rotations: liquid that
  * crosses them turns about no centre. */
@@ -240,65 +357,56 @@ static void face_centre(const sk_stress_level *level, int block, int c, int a, d
                (d == a ? 0.0 : 0.5);
 }
 
-/* Is a neighbour of the face with a stress between the two given? */
-static int is_held(const sk_stress_system *system, const sk_stress_level *level, int block, int c, int a,
-                   int32_t number)
+/* The faces across axis a of a row whose parts no wall holds, and the numbers of these parts. Returns how many. */
+static int find_loose(const part_search *search, int block, int r, int a, int at[SK_BLOCK_N], int32_t parts[SK_BLOCK_N])
 {
-    int at[3], held = 0;
-    size_t places[SK_STRESS_NEIGHBOURS];
-    const float *coefficient = NULL;
-    sk_stress_cell(c, at);
-    sk_stress_places(level->neighbours, block, at, a, places);
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS && !held; m++) {
-        if (!system->fixed[sk_stress_component(a, m)][places[m]])
-            continue;
-        if (!coefficient)
-            coefficient = sk_stress_coefficients(level, sk_stress_colour_of(level, number), number);
-        held = coefficient[m] != 0.0f;
+    const uint32_t *row = row_of(search, block, r);
+    const uint32_t before = bits_along(search, ROW_LOOSE, block, r, a, -1) & ~row[ROW_CELLS];
+    int count = 0;
+    for (uint32_t left = (row[ROW_UNKNOWN + a] & (row[ROW_LOOSE] | before)) | lone_faces(search, block, r, a); left;
+         left &= left - 1) {
+        const int n = sk_stress_lowest(left);
+        const int32_t node = node_of(search, cell_at(search, block, r, n, -1, 0), a);
+        const int32_t number = search->number[find_root(search->root, node)];
+        at[count] = n;
+        parts[count] = number;
+        count += number >= 0;
     }
-    return held;
+    return count;
 }
 
-/* Marks the roots of the parts that a wall holds, from the faces of a block. */
-static void find_held_parts(const sk_stress_system *system, const sk_stress_level *level, int block, int32_t *root,
-                            uint8_t *held)
+/* The solution, by strips or by numbers. */
+typedef struct solution {
+    const part_search *search;
+    const sk_stress_system *system;
+    const sk_stress_strips *strips;
+    double *x;
+    part *parts;
+} solution;
+
+static inline double *value_at(const solution *of, int block, int c, int a)
 {
-    for (int r = 0; r < SK_STRESS_ROWS && level->near_given[block]; r++) {
-        const uint32_t around = sk_stress_given_around(level, block, r);
-        for (int a = 0; a < SELKIE_DIM; a++)
-            for (uint32_t left = level->bits[block][a][r].unknown & around; left; left &= left - 1) {
-                const int c = r * SK_BLOCK_N + sk_stress_lowest(left);
-                const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-                uint8_t *mark = &held[find_root(root, number)];
-                *mark = *mark || is_held(system, level, block, c, a, number);
-            }
-    }
+    if (of->strips)
+        return of->x + sk_stress_strip_place(of->strips, block, c / SK_BLOCK_N, a, c % SK_BLOCK_N);
+    return of->x + of->search->level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
 }
 
-/* Adds the faces of a block to the sums of their parts. */
-static void sum_block(const sk_stress_system *system, const sk_stress_level *level, int block, const double *x,
-                      const int32_t *number_of_part, part *parts)
+/* Adds a face to the sums of its part. */
+static void sum_face(const solution *of, int block, int c, int a, part *p)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-            const int32_t number = level->index[a][here];
-            const double mass = (double)system->mass[a][here];
-            if (number == level->count)
-                continue;
-            part *p = &parts[number_of_part[number]];
-            if (p->held || !(mass > 0.0))
-                continue;
-            double centre[3], mode[MODES];
-            face_centre(level, block, c, a, centre);
-            rigid_modes(level, centre, a, mode);
-            const double change = (double)system->target[a][here] - x[number];
-            for (int i = 0; i < MODES; i++) {
-                p->missing[i] += mass * mode[i] * change;
-                for (int j = 0; j <= i; j++)
-                    p->matrix[i * (i + 1) / 2 + j] += mass * mode[i] * mode[j];
-            }
-        }
+    const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+    const double mass = (double)of->system->mass[a][here];
+    if (!(mass > 0.0))
+        return;
+    double centre[3], mode[MODES];
+    face_centre(of->search->level, block, c, a, centre);
+    rigid_modes(of->search->level, centre, a, mode);
+    const double change = (double)of->system->target[a][here] - *value_at(of, block, c, a);
+    for (int i = 0; i < MODES; i++) {
+        p->missing[i] += mass * mode[i] * change;
+        for (int j = 0; j <= i; j++)
+            p->matrix[i * (i + 1) / 2 + j] += mass * mode[i] * mode[j];
+    }
 }
 
 /* Has a part less than a cell of liquid? Its mass along each axis is that of its faces across it. */
@@ -310,65 +418,53 @@ static int is_speck(const part *p)
     return mass < SELKIE_DIM;
 }
 
-/* Adds the rigid motion of its part to each face. Faces of specks take their target where there is one. */
-static void move_block(const sk_stress_system *system, const sk_stress_level *level, int block, double *x,
-                       const int32_t *number_of_part, const part *parts)
+/* Adds the rigid motion of its part to a face. Those of specks take their target where there is one. */
+static void move_face(const solution *of, int block, int c, int a, part *p)
 {
-    for (int a = 0; a < SELKIE_DIM; a++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-            if (number == level->count || parts[number_of_part[number]].held)
-                continue;
-            const float target = system->target[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-            if (parts[number_of_part[number]].speck && target == target) {
-                x[number] = (double)target;
-                continue;
+    const float target = of->system->target[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+    double *x = value_at(of, block, c, a);
+    if (p->speck && target == target) {
+        *x = (double)target;
+        return;
+    }
+    double centre[3], mode[MODES];
+    face_centre(of->search->level, block, c, a, centre);
+    rigid_modes(of->search->level, centre, a, mode);
+    for (int i = 0; i < MODES; i++)
+        *x += p->missing[i] * mode[i];
+}
+
+/* Works on all faces of loose parts, in one order: the same bits. */
+static void each_loose(const solution *of, void (*work)(const solution *, int, int, int, part *))
+{
+    for (int b = 1; b < of->search->level->block_count; b++)
+        for (int r = 0; r < SK_STRESS_ROWS; r++)
+            for (int a = 0; a < SELKIE_DIM; a++) {
+                int at[SK_BLOCK_N];
+                int32_t parts[SK_BLOCK_N];
+                const int count = find_loose(of->search, b, r, a, at, parts);
+                for (int n = 0; n < count; n++)
+                    work(of, b, r * SK_BLOCK_N + at[n], a, &of->parts[parts[n]]);
             }
-            double centre[3], mode[MODES];
-            face_centre(level, block, c, a, centre);
-            rigid_modes(level, centre, a, mode);
-            for (int i = 0; i < MODES; i++)
-                x[number] += parts[number_of_part[number]].missing[i] * mode[i];
-        }
 }
 
 selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const sk_stress_options *options,
-                                           const sk_stress_level *level, double *x, selkie_error *error)
+                                           const sk_stress_level *level, const sk_stress_strips *strips, double *x,
+                                           selkie_error *error)
 {
-    int32_t *root, *number, count = 0, loose = 0;
-    uint8_t *held;
-    part *parts;
-    const size_t rows = (size_t)level->count + 1;
-    SK_TRY(sk_arena_take(options->arena, rows * sizeof *root, "viscosity", (void **)&root, error));
-    SK_TRY(sk_arena_take(options->arena, rows, "viscosity", (void **)&held, error));
-    memset(held, 0, rows);
-    find_parts(level, root);
-    for (int b = 1; b < system->block_count; b++)
-        find_held_parts(system, level, b, root, held);
-    for (int32_t i = 0; i < level->count; i++)
-        loose += (root[i] == i) & !held[i];
-    if (!loose)
+    part_search search = {.level = level, .values = level->block_count * SK_BLOCK_CELLS};
+    solution of = {&search, system, strips, x, NULL};
+    int32_t count;
+    SK_TRY(find_parts(&search, system, options->arena, &count, error));
+    if (!count)
         return SELKIE_OK;
-
-    /* Parts in the order of their roots. A root is the smallest of its part, so it is numbered before the others. */
-    SK_TRY(sk_arena_take(options->arena, rows * sizeof *number, "viscosity", (void **)&number, error));
-    for (int32_t i = 0; i < level->count; i++)
-        number[i] = root[i] == i ? count++ : number[find_root(root, i)];
-    SK_TRY(sk_arena_take(options->arena, ((size_t)count + 1) * sizeof *parts, "viscosity", (void **)&parts, error));
-    memset(parts, 0, (size_t)count * sizeof *parts);
-    for (int32_t i = 0; i < level->count; i++)
-        if (root[i] == i)
-            parts[number[i]].held = held[i];
-
-    /* One thread and one order: the same bits. */
-    for (int b = 1; b < system->block_count; b++)
-        sum_block(system, level, b, x, number, parts);
+    SK_TRY(sk_arena_take(options->arena, (size_t)count * sizeof *of.parts, "viscosity", (void **)&of.parts, error));
+    memset(of.parts, 0, (size_t)count * sizeof *of.parts);
+    each_loose(&of, sum_face);
     for (int32_t n = 0; n < count; n++) {
-        parts[n].speck = !parts[n].held && is_speck(&parts[n]);
-        sk_stress_rigid_motion(parts[n].matrix, 0.0, parts[n].missing);
+        of.parts[n].speck = is_speck(&of.parts[n]);
+        sk_stress_rigid_motion(of.parts[n].matrix, 0.0, of.parts[n].missing);
     }
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < system->block_count; b++)
-        move_block(system, level, b, x, number, parts);
+    each_loose(&of, move_face);
     return SELKIE_OK;
 }

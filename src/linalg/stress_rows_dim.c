@@ -1,94 +1,7 @@
 /* Unknowns and rows of a level of the stress solver. */
 #include <string.h>
 
-#include "base/simd.h"
-#include "linalg/stress_solver.h"
-
-/* --- Weights around a block --- */
-
-/* A block's values of a field and a halo of one cell, so that neighbours are at constant offsets. */
-enum { TILE_N = SK_BLOCK_N + 2, TILE_NZ = SELKIE_DIM == 3 ? TILE_N : 1, TILE_VALUES = TILE_N * TILE_N * TILE_NZ };
-static const int tile_step[3] = {1, TILE_N, TILE_N *TILE_N};
-
-static inline int tile_place(const int at[3])
-{
-    int place = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        place += (at[d] + 1) * tile_step[d];
-    return place;
-}
-
-/* Places in the fields of a block's tile, a row along x at a time: the cell before it, its first cell, and the cell
- * after it. */
-enum { TILE_ROWS = TILE_N * TILE_NZ };
-typedef struct tile_rows {
-    size_t before[TILE_ROWS], first[TILE_ROWS], after[TILE_ROWS];
-} tile_rows;
-
-static void find_tile_rows(const int32_t (*neighbours)[27], int block, tile_rows *rows)
-{
-    int row = 0;
-    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
-        for (int j = -1; j <= SK_BLOCK_N; j++, row++) {
-            rows->before[row] = sk_stress_place(neighbours, block, (const int[3]){-1, j, k});
-            rows->first[row] = sk_stress_place(neighbours, block, (const int[3]){0, j, k});
-            rows->after[row] = sk_stress_place(neighbours, block, (const int[3]){SK_BLOCK_N, j, k});
-        }
-}
-
-/* Copies values of four bytes. */
-static void load_tile(const tile_rows *rows, const void *field, void *tile)
-{
-    const uint32_t *restrict values = field;
-    uint32_t *restrict to = tile;
-    for (int row = 0; row < TILE_ROWS; row++, to += TILE_N) {
-        to[0] = values[rows->before[row]];
-        memcpy(to + 1, values + rows->first[row], SK_BLOCK_N * sizeof *to);
-        to[TILE_N - 1] = values[rows->after[row]];
-    }
-}
-
-/* The weights of strains around a block. */
-typedef struct weight_tiles {
-    float values[7][TILE_VALUES];
-    const float *normal[3], *bulk, *shear[3];
-} weight_tiles;
-
-static void load_weights(const sk_stress_level *level, const tile_rows *rows, weight_tiles *tiles)
-{
-    int count = 0;
-    tiles->bulk = NULL;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        tiles->normal[d] = d && level->normal[d] == level->normal[0] ? tiles->normal[0] : tiles->values[count];
-        if (tiles->normal[d] == tiles->values[count])
-            load_tile(rows, level->normal[d], tiles->values[count++]);
-    }
-    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
-        tiles->shear[edge] = tiles->values[count];
-        load_tile(rows, level->shear[edge], tiles->values[count++]);
-    }
-    if (level->bulk) {
-        tiles->bulk = tiles->values[count];
-        load_tile(rows, level->bulk, tiles->values[count]);
-    }
-}
-
-/* The weights around a face at a place of the tiles. */
-static inline void gather_weights(const weight_tiles *tiles, float mass, int place, int a, sk_stress_weights *w)
-{
-    const int before = place - tile_step[a];
-    w->mass = mass;
-    w->normal[0] = tiles->normal[a][before];
-    w->normal[1] = tiles->normal[a][place];
-    w->bulk[0] = tiles->bulk ? tiles->bulk[before] : 0.0f;
-    w->bulk[1] = tiles->bulk ? tiles->bulk[place] : 0.0f;
-    for (int n = 0; n < SK_STRESS_ACROSS; n++) {
-        const int b = sk_stress_axis(a, n);
-        const float *shear = tiles->shear[sk_stress_edge(a, b)];
-        w->shear[n][0] = shear[place];
-        w->shear[n][1] = shear[place + tile_step[b]];
-    }
-}
+#include "linalg/stress_tiles.h"
 
 /* --- Numbers of the unknowns --- */
 
@@ -195,6 +108,18 @@ static void find_unknowns(const sk_stress_level *level, int block)
             level->bits[block][a][r] = find_row(level, &tiles, (size_t)block * SK_BLOCK_CELLS + (size_t)r * SK_BLOCK_N,
                                                 tile_place(at), a, &level->even[a]);
     }
+}
+
+selkie_code SK_DIM(sk_stress_find_unknowns)(sk_stress_level *level, const sk_stress_options *options,
+                                            selkie_error *error)
+{
+    SK_STRESS_TAKE(options->arena, level->bits, level->block_count);
+    memset(level->bits[0], 0, sizeof level->bits[0]);
+    choose_even_weights(level);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < level->block_count; b++)
+        find_unknowns(level, b);
+    return SELKIE_OK;
 }
 
 /* The unknowns of a block and of the rows beside it. */
@@ -347,17 +272,9 @@ static selkie_code number_level(sk_stress_level *level, row_counts **scratch, co
 {
     row_counts *counts;
     SK_STRESS_TAKE(options->arena, counts, level->block_count);
-    SK_STRESS_TAKE(options->arena, level->bits, level->block_count);
     for (int a = 0; a < SELKIE_DIM; a++)
         SK_STRESS_TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS);
     *scratch = counts;
-
-    /* Kinds of rows. */
-    memset(level->bits[0], 0, sizeof level->bits[0]);
-    choose_even_weights(level);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < level->block_count; b++)
-        find_unknowns(level, b);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
         count_unknowns(level, b, &counts[b]);
@@ -492,6 +409,8 @@ static void make_rows(const sk_stress_level *level, row_counts next, int block)
 selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
 {
     row_counts *counts;
+    if (!level->bits)
+        SK_TRY(SK_DIM(sk_stress_find_unknowns)(level, options, error));
     SK_TRY(number_level(level, &counts, options, error));
     const size_t count = (size_t)level->count;
     const sk_stress_colour *last = &level->colour[SK_STRESS_COLOURS - 1];
@@ -505,7 +424,7 @@ selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_
     SK_STRESS_TAKE(options->arena, level->own_mass, own);
     SK_STRESS_TAKE(options->arena, level->inverse, count);
     SK_STRESS_TAKE(options->arena, level->diagonal, count);
-    SK_STRESS_TAKE(options->arena, level->x, count + 2 + SK_STRESS_PACK);
+    SK_STRESS_TAKE(options->arena, level->x, count + 2);
     SK_STRESS_TAKE(options->arena, level->b, count + 1);
     SK_STRESS_TAKE(options->arena, level->residual, count + 1);
     *level->x++ = 0.0f;

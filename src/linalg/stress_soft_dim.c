@@ -8,11 +8,12 @@
  *
  * so an iteration takes two triangular solves, as much work as one sweep, and no product with A.
  *
- * Vectors are in single precision. The caller finds the true residual in double precision, and starts again. */
+ * Vectors are in single precision. The true residual is found in double precision, and the iteration starts again. */
 #include <math.h>
+#include <omp.h>
 
 #include "base/simd.h"
-#include "linalg/stress_sweeps.h"
+#include "linalg/stress_strips.h"
 
 /* Neighbours of a row: bit 0 = of its own component, bit 1 + n = of the other component number n. */
 enum { SET_OWN = 1, SET_ALL = (2 << SK_STRESS_ACROSS) - 1 };
@@ -30,339 +31,453 @@ static inline __attribute__((always_inline)) int set_before(int k)
     return (k & 1 ? SET_OWN : 0) | (k / 2 > 0 ? 2 : 0) | (k / 2 > 1 ? 4 : 0);
 }
 
-/* Solves rows of a triangle: out = in - less - inverse x sum of the set's neighbours in `out`. The lower triangle has
- * something to take off. */
-typedef struct triangle {
-    const sk_stress_level *level;
-    const sk_stress_packs *packs;
-    const float *in, *less;
-    float *out;
-    int lower;
-} triangle;
+enum { SOFT_SUMS = SK_STRESS_PARTIALS }; /* of an iteration */
 
-static inline __attribute__((always_inline)) lanes lanes_at(const float *values, int32_t i)
+/* What a thread does in a solve. */
+typedef struct soft_work {
+    const sk_stress_strips *strips;
+    sk_team team;
+} soft_work;
+
+/* A thread's chunks of a list, and the segments of a chunk. */
+static inline share chunks_of(const soft_work *work, int list)
 {
-    return *(const lanes *)(const void *)(values + i);
+    return share_of(work->strips->chunk[list], work->strips->chunk[list + 1], 1, work->team);
 }
 
-static inline __attribute__((always_inline)) void solve_groups(const triangle *t, const colour_rows *rows, share mine,
-                                                               int across_x, int odd, int set, int lower)
+static inline share segments_of(const sk_stress_strips *strips, int list, int32_t chunk)
 {
-    const float inverse = 1.0f / rows->diagonal, *in = t->in, *less = t->less;
-    float *out = t->out, shared[SK_STRESS_NEIGHBOURS];
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-        shared[m] = inverse * rows->shared[m];
-    for (int32_t i = mine.first; i < mine.last; i += SK_STRESS_GROUP) {
-        const int32_t *column = group_columns(t->level, &rows->colour, i);
-        lanes sum = {0.0f};
-        int beyond = SK_STRESS_NEIGHBOURS;
-#pragma GCC unroll 16
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
-            const int is_beyond = sk_stress_is_beyond(across_x, odd, m);
-            if (is_in_set(set, m)) {
-                lanes value = lanes_at(out, column[m]);
-                if (is_beyond)
-                    value[odd ? SK_STRESS_GROUP - 1 : 0] = out[column[beyond]];
-                sum += shared[m] * value;
-            }
-            beyond += is_beyond;
-        }
-        lanes start = lanes_at(in, i);
-        if (lower)
-            start -= lanes_at(less, i);
-        *(lanes *)(void *)(out + i) = start - sum;
+    const int32_t first = strips->first[list] + (chunk - strips->chunk[list]) * SK_STRESS_SEGMENT_CHUNK;
+    const int32_t last = first + SK_STRESS_SEGMENT_CHUNK, end = strips->first[list + 1];
+    return (share){first, last < end ? last : end};
+}
+
+static inline __attribute__((always_inline)) lanes lanes_at(const float *values)
+{
+    return *(const lanes *)(const void *)values;
+}
+
+static inline __attribute__((always_inline)) void set_lanes(float *values, lanes to)
+{
+    *(lanes *)(void *)values = to;
+}
+
+static inline __attribute__((always_inline)) lanes splat(float value)
+{
+    return value - (lanes){0.0f};
+}
+
+static inline __attribute__((always_inline)) double add_lanes(lanes values)
+{
+    double sum = 0.0;
+    for (int n = 0; n < SK_STRESS_GROUP; n++)
+        sum += (double)values[n];
+    return sum;
+}
+
+/* The totals of the chunks' sums, the same in each thread. Writers of the next ones must wait for all readers. */
+static void add_partial(const soft_work *work, double total[SOFT_SUMS])
+{
+    const int32_t chunks = work->strips->chunk[SK_STRESS_LISTS];
+    sk_team_wait(work->team);
+    for (int n = 0; n < SOFT_SUMS; n++) {
+        total[n] = 0.0;
+        for (int32_t c = 0; c < chunks; c++)
+            total[n] += work->strips->partial[n][c];
     }
 }
 
-static inline __attribute__((always_inline)) void solve_row(const triangle *t, int32_t i, const float *coefficient,
-                                                            const int32_t *column, float inverse, int set, int lower)
+/* What a loop over the segments of a list reads, copied so that it keeps it in registers. */
+typedef struct list_view {
+    const sk_stress_segment *segments;
+    const sk_stress_segment_rows *own; /* of the segment number 0 of all lists */
+    size_t plane;                      /* values of a plane */
+    size_t start;                      /* of the plane of the list */
+    float shared[SK_STRESS_NEIGHBOURS], diagonal;
+    int has_ends;
+} list_view;
+
+static inline __attribute__((always_inline)) list_view view_list(const sk_stress_strips *strips, int list)
 {
-    float even = 0.0f, odd = 0.0f;
+    const int a = list / 8;
+    list_view view = {.segments = strips->segments,
+                      .own = strips->rows + strips->first_rows[list] - strips->first[list],
+                      .plane = strips->plane,
+                      .start = (size_t)(2 * a + list / 2 % 2) * strips->plane,
+                      .diagonal = strips->level->shared_diagonal[a],
+                      .has_ends = strips->has_ends};
+    memcpy(view.shared, strips->level->shared[a], sizeof view.shared);
+    return view;
+}
+
+static inline __attribute__((always_inline)) lanes diagonal_of(const list_view *view, int own, int32_t segment)
+{
+    return own ? lanes_at(view->own[segment].diagonal) : splat(view->diagonal);
+}
+
+static inline __attribute__((always_inline)) lanes inverse_of(const list_view *view, int own, int32_t segment)
+{
+    return own ? lanes_at(view->own[segment].inverse) : splat(1.0f / view->diagonal);
+}
+
+static inline __attribute__((always_inline)) size_t place_of(const list_view *view, int32_t segment)
+{
+    return view->start + (size_t)view->segments[segment].row[SK_STRESS_MIDDLE];
+}
+
+/* Sum of coefficient x value over a set of the neighbours of a segment's faces. */
+static inline __attribute__((always_inline)) lanes neighbour_sum(const list_view *view, const float *values,
+                                                                 int32_t segment, int a, int half, int own, int set)
+{
+    const sk_stress_segment *at = &view->segments[segment];
+    lanes sum[2] = {{0.0f}, {0.0f}};
 #pragma GCC unroll 16
     for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
         if (is_in_set(set, m)) {
-            if (m & 1)
-                odd += coefficient[m] * t->out[column[m]];
-            else
-                even += coefficient[m] * t->out[column[m]];
+            const float *plane = values + (size_t)sk_stress_plane_of(a, half, m) * view->plane;
+            const lanes value = lanes_at(plane + at->row[sk_stress_beside_of(a, m)] + sk_stress_shift_of(a, half, m));
+            sum[m & 1] += (own ? lanes_at(view->own[segment].coefficient[m]) : splat(view->shared[m])) * value;
         }
-    t->out[i] = t->in[i] - (lower ? t->less[i] : 0.0f) - inverse * (even + odd);
+    return sum[0] + sum[1];
 }
 
-/* values[column] in each lane, by single loads: where processors guard against leaks of data, an instruction that
- * gathers eight values takes three times as long as eight loads. */
-static inline __attribute__((always_inline)) f8 values_at(const float *values, const int32_t column[SK_STRESS_PACK])
+/* Copies the face beside a joined side to its other end. */
+#define COPY_END(values, view, segment, half)                                                                          \
+    if ((view)->has_ends && (view)->segments[segment].wrap)                                                            \
+    (values)[place_of(view, segment) + (size_t)(ptrdiff_t)(view)->segments[segment].wrap] =                            \
+        (values)[place_of(view, segment) + ((half) ? SK_STRESS_GROUP - 1 : 0)]
+
+/* --- The two triangles --- */
+
+/* Ends a step along w: x += alpha w, s -= alpha (w + v). Then p = s + beta p, and w = (D + U)^-1 D p, in a list of
+ * segments. */
+static inline __attribute__((always_inline)) void solve_upper(const soft_work *work, float alpha, float beta, int k,
+                                                              int half, int own)
 {
-    _Static_assert((int)SK_STRESS_PACK == 8, "a pack is a vector");
-    return (f8){values[column[0]], values[column[1]], values[column[2]], values[column[3]],
-                values[column[4]], values[column[5]], values[column[6]], values[column[7]]};
+    const sk_stress_strips *strips = work->strips;
+    const int list = sk_stress_list(k, half, own);
+    const list_view view = view_list(strips, list);
+    const share chunks = chunks_of(work, list);
+    lanes *s = (lanes *)(void *)strips->s, *p = (lanes *)(void *)strips->p, *x = (lanes *)(void *)strips->x;
+    float *w = strips->w;
+    const float *v = strips->v;
+    for (int32_t c = chunks.first; c < chunks.last; c++) {
+        const share mine = segments_of(strips, list, c);
+        for (int32_t n = mine.first; n < mine.last; n++) {
+            const size_t here = place_of(&view, n);
+            const lanes sum = neighbour_sum(&view, w, n, k / 2, half, own, SET_ALL & ~set_before(k));
+            const lanes before = lanes_at(w + here);
+            const lanes rest = s[n] - alpha * (before + lanes_at(v + here));
+            const lanes direction = rest + beta * p[n];
+            x[n] += alpha * before;
+            s[n] = rest;
+            p[n] = direction;
+            set_lanes(w + here, direction - inverse_of(&view, own, n) * sum);
+            COPY_END(w, &view, n, half);
+        }
+    }
 }
 
-/* A thread's rows of colour k outside groups. */
-static inline __attribute__((always_inline)) void solve_packs(const triangle *t, int k, sk_team team, int set,
-                                                              int lower)
+/* v = (D + L)^-1 D (p - w) in a list of segments. With q = w + v, sums p D q, the curvature along w, then s D s, s D q
+ * and q D q. */
+static inline __attribute__((always_inline)) void solve_lower(const soft_work *work, int k, int half, int own)
 {
-    const int32_t singles = t->level->colour[k].singles, last = t->level->colour[k].last;
-    const share mine = share_of(t->packs->first[k], t->packs->first[k + 1], 1, team);
-    const float *in = t->in, *less = t->less;
-    float *out = t->out;
-    for (int32_t pack = mine.first; pack < mine.last; pack++) {
-        const int32_t i = singles + (pack - t->packs->first[k]) * SK_STRESS_PACK;
-        f8 sum[2] = {f8_splat(0.0f), f8_splat(0.0f)};
-#pragma GCC unroll 16
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-            if (is_in_set(set, m))
-                sum[m & 1] += f8_load(t->packs->ratio[pack][m]) * values_at(out, t->packs->column[pack][m]);
-        f8 start = f8_load(in + i);
-        if (lower)
-            start -= f8_load(less + i);
-        start -= sum[0] + sum[1];
-        memcpy(out + i, &start, (size_t)(i + SK_STRESS_PACK <= last ? SK_STRESS_PACK : last - i) * sizeof *out);
+    const sk_stress_strips *strips = work->strips;
+    const int list = sk_stress_list(k, half, own);
+    const list_view view = view_list(strips, list);
+    const share chunks = chunks_of(work, list);
+    const lanes *s = (const lanes *)(const void *)strips->s, *p = (const lanes *)(const void *)strips->p;
+    const float *w = strips->w;
+    float *v = strips->v;
+    for (int32_t c = chunks.first; c < chunks.last; c++) {
+        const share mine = segments_of(strips, list, c);
+        lanes sums[SOFT_SUMS] = {{0.0f}};
+        for (int32_t n = mine.first; n < mine.last; n++) {
+            const size_t here = place_of(&view, n);
+            const lanes direction = p[n], upper = lanes_at(w + here);
+            const lanes sum = neighbour_sum(&view, v, n, k / 2, half, own, set_before(k));
+            const lanes lower = direction - upper - inverse_of(&view, own, n) * sum;
+            const lanes diagonal = diagonal_of(&view, own, n), q = upper + lower, rest = s[n];
+            const lanes weighted = diagonal * q;
+            set_lanes(v + here, lower);
+            sums[0] += direction * weighted;
+            sums[1] += diagonal * rest * rest;
+            sums[2] += rest * weighted;
+            sums[3] += q * weighted;
+            COPY_END(v, &view, n, half);
+        }
+        for (int n = 0; n < SOFT_SUMS; n++)
+            strips->partial[n][c] = add_lanes(sums[n]);
     }
 }
 
-/* A thread's rows of colour k. Uneven rows in groups are done once more. */
-static inline __attribute__((always_inline)) void
-solve_set(const triangle *t, const colour_rows *rows, const colour_share *mine, int k, sk_team team, int set, int lower)
+/* A colour of a triangle; the compiler resolves the set of each. */
+static inline __attribute__((always_inline)) void solve_colour(const soft_work *work, float alpha, float beta, int k,
+                                                               int lower)
 {
-    const sk_stress_level *level = t->level;
-    solve_groups(t, rows, mine->groups[0], k / 2 == 0, 0, set, lower);
-    solve_groups(t, rows, mine->groups[1], k / 2 == 0, 1, set, lower);
-    for (int kind = 0; kind < 2; kind++) {
-        const share all = {rows->colour.own_first, t->packs->grouped[k]};
-        const share own = team.threads > 1 ? mine->own[kind] : kind ? (share){0, 0} : all;
-        for (int32_t n = own.first; n < own.last; n++) {
-            const size_t entry = (size_t)n * SK_STRESS_NEIGHBOURS;
-            const int32_t i = level->own_row[n];
-            solve_row(t, i, level->coefficient + entry, level->own_column + entry, level->inverse[i], set, lower);
-        }
+    for (int part = 0; part < 4; part++) {
+        if (part == 0)
+            lower ? solve_lower(work, k, 0, 0) : solve_upper(work, alpha, beta, k, 0, 0);
+        else if (part == 1)
+            lower ? solve_lower(work, k, 0, 1) : solve_upper(work, alpha, beta, k, 0, 1);
+        else if (part == 2)
+            lower ? solve_lower(work, k, 1, 0) : solve_upper(work, alpha, beta, k, 1, 0);
+        else
+            lower ? solve_lower(work, k, 1, 1) : solve_upper(work, alpha, beta, k, 1, 1);
     }
-    solve_packs(t, k, team, set, lower);
+    sk_team_wait(work->team);
 }
 
-/* Rows without neighbours in the triangle. */
-static void copy_rows(const triangle *t, share mine)
+static void solve_uppers(const soft_work *work, float alpha, float beta)
 {
-    float *restrict out = t->out;
-    if (t->lower)
-        for (int32_t i = mine.first; i < mine.last; i++)
-            out[i] = t->in[i] - t->less[i];
-    else
-        memcpy(out + mine.first, t->in + mine.first, (size_t)(mine.last - mine.first) * sizeof *out);
-}
-
-/* A thread's rows of colour k, a constant. */
-static inline __attribute__((always_inline)) void solve_colour(const triangle *t, const colour_rows *rows,
-                                                               const colour_share *mine, int k, sk_team team)
-{
-    if (t->lower)
-        solve_set(t, rows, mine, k, team, set_before(k), 1);
-    else
-        solve_set(t, rows, mine, k, team, SET_ALL & ~set_before(k), 0);
-}
-
-static void solve_triangle(const triangle *t, sk_team team)
-{
-    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
-        const int k = t->lower ? n : SK_STRESS_COLOURS - 1 - n;
-        const colour_rows rows = rows_of_colour(t->level, k);
-        const colour_share mine = share_colour(t->level, &rows.colour, team);
-
-        /* The compiler resolves the set of each colour. */
-        if (n == 0)
-            copy_rows(t, share_of(rows.colour.first, rows.colour.last, 1, team));
-        else if (k == 0)
-            solve_set(t, &rows, &mine, 0, team, SET_ALL, 0);
-        else if (k == 1)
-            solve_colour(t, &rows, &mine, 1, team);
-        else if (k == SK_STRESS_COLOURS - 1)
-            solve_set(t, &rows, &mine, SK_STRESS_COLOURS - 1, team, SET_ALL, 1);
-        else if (k == 2)
-            solve_colour(t, &rows, &mine, 2, team);
 #if SELKIE_DIM == 3
-        else if (k == 3)
-            solve_colour(t, &rows, &mine, 3, team);
-        else if (k == 4)
-            solve_colour(t, &rows, &mine, 4, team);
+    solve_colour(work, alpha, beta, 5, 0);
+    solve_colour(work, alpha, beta, 4, 0);
 #endif
-        sk_team_wait(team);
-    }
+    solve_colour(work, alpha, beta, 3, 0);
+    solve_colour(work, alpha, beta, 2, 0);
+    solve_colour(work, alpha, beta, 1, 0);
+    solve_colour(work, alpha, beta, 0, 0);
 }
 
-/* One row of a pack. Rows beyond the colour's last have no neighbours. */
-static void pack_row(const sk_stress_level *level, int k, int32_t row, int lane,
-                     int32_t column[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK],
-                     float ratio[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK])
+static void solve_lowers(const soft_work *work)
 {
-    const sk_stress_colour *colour = &level->colour[k];
-    const int32_t *from = NULL;
-    const float *coefficient = level->shared[k / 2];
-    if (row < colour->uneven) {
-        from = single_columns(level, colour, row);
-    } else if (row < colour->last) {
-        /* The last of the colour's own rows. */
-        const size_t entry = (size_t)(colour->own_last - (colour->last - row)) * SK_STRESS_NEIGHBOURS;
-        from = level->own_column + entry;
-        coefficient = level->coefficient + entry;
-    }
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
-        column[m][lane] = from ? from[m] : level->count;
-        ratio[m][lane] = from ? coefficient[m] * level->inverse[row] : 0.0f;
-    }
+    solve_colour(work, 0.0f, 0.0f, 0, 1);
+    solve_colour(work, 0.0f, 0.0f, 1, 1);
+    solve_colour(work, 0.0f, 0.0f, 2, 1);
+    solve_colour(work, 0.0f, 0.0f, 3, 1);
+#if SELKIE_DIM == 3
+    solve_colour(work, 0.0f, 0.0f, 4, 1);
+    solve_colour(work, 0.0f, 0.0f, 5, 1);
+#endif
 }
 
-selkie_code SK_DIM(sk_stress_pack)(const sk_stress_level *level, const sk_stress_options *options,
-                                   sk_stress_packs *packs, selkie_error *error)
+/* --- The iteration --- */
+
+/* What a loop over all segments does: p = up D^-1 r, where p holds the residual r, and s = w = x = 0; or, at the end,
+ * solution += scale (x + alpha w). */
+static inline __attribute__((always_inline)) void work_on_list(const soft_work *work, int list, int own, int ends,
+                                                               double factor, float alpha)
 {
-    int32_t count = 0;
-    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
-        const sk_stress_colour *colour = &level->colour[k];
-        packs->first[k] = count;
-        packs->grouped[k] = colour->own_last - (colour->last - colour->uneven);
-        count += (colour->last - colour->singles + SK_STRESS_PACK - 1) / SK_STRESS_PACK;
-    }
-    packs->first[SK_STRESS_COLOURS] = count;
-    SK_STRESS_TAKE(options->arena, packs->column, count);
-    SK_STRESS_TAKE(options->arena, packs->ratio, count);
-    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
-        const int32_t first = packs->first[k], singles = level->colour[k].singles;
-#pragma omp parallel for num_threads(options->threads) schedule(static)
-        for (int32_t pack = first; pack < packs->first[k + 1]; pack++)
-            for (int n = 0; n < SK_STRESS_PACK; n++)
-                pack_row(level, k, singles + (pack - first) * SK_STRESS_PACK + n, n, packs->column[pack],
-                         packs->ratio[pack]);
-    }
-    return SELKIE_OK;
-}
-
-/* Vectors of the iteration: see above. x is the solution. */
-typedef struct soft_vectors {
-    float *s, *p, *w, *v, *x;
-    const float *diagonal;
-} soft_vectors;
-
-/* Sums over a chunk run in single precision over a few values, then in double precision. A sum of 16 chains waits less
- * than one of 8. */
-enum { WIDE = 2 * CHAINS, RUN = 16 * WIDE };
-typedef float floats __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
-typedef float half_floats __attribute__((vector_size(4 * CHAINS)));
-
-static inline __attribute__((always_inline)) chains double_of(floats sum)
-{
-    const half_floats low = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7);
-    const half_floats high = __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15);
-    return __builtin_convertvector(low + high, chains);
-}
-
-static inline __attribute__((always_inline)) floats floats_at(const float *values, int32_t i)
-{
-    return *(const floats *)(const void *)(values + i);
-}
-
-/* The curvature along w: p D (w + v). */
-static double find_curvature(const solve_work *work, const soft_vectors *v)
-{
-    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
-        const share rows = rows_of_chunk(work, c);
-        chains sums = {0.0};
-        int32_t i = rows.first;
-        while (i + WIDE <= rows.last) {
-            floats sum = {0.0f};
-            for (const int32_t end = i + RUN; i < end && i + WIDE <= rows.last; i += WIDE)
-                sum += floats_at(v->diagonal, i) * floats_at(v->p, i) * (floats_at(v->w, i) + floats_at(v->v, i));
-            sums += double_of(sum);
-        }
-        double sum = add_chains(sums);
-        for (; i < rows.last; i++)
-            sum += (double)(v->diagonal[i] * v->p[i] * (v->w[i] + v->v[i]));
-        work->v->partial[0][c] = sum;
-    }
-    return add_chunks(work, work->v->partial[0]);
-}
-
-/* x += alpha w, s -= alpha (w + v). Returns s D s. */
-static double step_along(const solve_work *work, const soft_vectors *v, float alpha)
-{
-    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
-        const share rows = rows_of_chunk(work, c);
-        chains sums = {0.0};
-        int32_t i = rows.first;
-        while (i + WIDE <= rows.last) {
-            floats sum = {0.0f};
-            for (const int32_t end = i + RUN; i < end && i + WIDE <= rows.last; i += WIDE) {
-                const floats w = floats_at(v->w, i), s = floats_at(v->s, i) - alpha * (w + floats_at(v->v, i));
-                *(floats *)(void *)(v->x + i) += alpha * w;
-                *(floats *)(void *)(v->s + i) = s;
-                sum += floats_at(v->diagonal, i) * s * s;
+    const sk_stress_strips *strips = work->strips;
+    const list_view view = view_list(strips, list);
+    const share chunks = chunks_of(work, list);
+    const lanes zero = {0.0f};
+    for (int32_t c = chunks.first; c < chunks.last; c++) {
+        const share mine = segments_of(strips, list, c);
+        for (int32_t n = mine.first; n < mine.last; n++) {
+            const size_t here = place_of(&view, n), row = (size_t)n * SK_STRESS_GROUP;
+            if (ends) {
+                const lanes x = lanes_at(strips->x + row) + alpha * lanes_at(strips->w + here);
+                *(double_lanes *)(void *)(strips->solution + here) += factor * __builtin_convertvector(x, double_lanes);
+                COPY_END(strips->solution, &view, n, list / 2 % 2);
+            } else {
+                const lanes r = (float)factor * lanes_at(strips->p + row);
+                set_lanes(strips->p + row, inverse_of(&view, own, n) * r);
+                set_lanes(strips->s + row, zero);
+                set_lanes(strips->w + here, zero);
+                set_lanes(strips->x + row, zero);
             }
-            sums += double_of(sum);
         }
-        double sum = add_chains(sums);
-        for (; i < rows.last; i++) {
-            v->x[i] += alpha * v->w[i];
-            v->s[i] -= alpha * (v->w[i] + v->v[i]);
-            sum += (double)(v->diagonal[i] * v->s[i] * v->s[i]);
-        }
-        work->v->partial[1][c] = sum;
     }
-    return add_chunks(work, work->v->partial[1]);
 }
 
-/* p = s + beta p. */
-static void turn(const solve_work *work, const soft_vectors *v, float beta)
+static void begin(const soft_work *work, double up)
 {
-    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
-        const share rows = rows_of_chunk(work, c);
-        float *restrict p = v->p;
-        const float *s = v->s;
-        for (int32_t i = rows.first; i < rows.last; i++)
-            p[i] = s[i] + beta * p[i];
+    for (int list = 0; list < SK_STRESS_LISTS; list += 2) {
+        work_on_list(work, list, 0, 0, up, 0.0f);
+        work_on_list(work, list + 1, 1, 0, up, 0.0f);
     }
     sk_team_wait(work->team);
 }
 
-int SK_DIM(sk_stress_soften)(const solve_work *work, double scale, double reduction, int max_iterations)
+static void end(const soft_work *work, double scale, float alpha)
 {
-    const sk_stress_level *level = &work->hierarchy->levels[0];
-    float *const *soft = work->v->soft;
-    const soft_vectors v = {soft[0], soft[1], level->x, soft[2], soft[3], level->diagonal};
-    const sk_stress_packs *packs = &work->v->packs;
-    const triangle upper = {level, packs, v.p, NULL, v.w, 0}, lower = {level, packs, v.p, v.w, v.v, 1};
-
-    /* s = (D + L)^-1 r, from p = D^-1 r and w = 0. */
-    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
-        const share rows = rows_of_chunk(work, c);
-        for (int32_t i = rows.first; i < rows.last; i++) {
-            v.p[i] = level->inverse[i] * level->b[i];
-            v.w[i] = v.x[i] = 0.0f;
-        }
-    }
+    for (int list = 0; list < SK_STRESS_LISTS; list++)
+        work_on_list(work, list, 0, 1, scale, alpha);
     sk_team_wait(work->team);
-    solve_triangle(&lower, work->team);
-    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
-        const share rows = rows_of_chunk(work, c);
-        memcpy(v.s + rows.first, v.v + rows.first, (size_t)(rows.last - rows.first) * sizeof *v.s);
-    }
-    double energy = step_along(work, &v, 0.0f);
+}
+
+/* Corrects the solution by what lowers the residual, in p, to about `reduction`. The energy s D s after a step is
+ * predicted from sums before it, and found again for the next one (Chen and Carson, SIAM J. Matrix Anal. Appl. 41,
+ * 2020): so a loop over all rows fewer does. Returns the number of iterations. */
+static int correct(const soft_work *work, double scale, double reduction, int max_iterations)
+{
+    double sums[SOFT_SUMS];
+    begin(work, 1.0 / scale);
+    solve_lowers(work);
+    add_partial(work, sums);
+    double energy = sums[3]; /* s = v, which the first step takes off s = 0 */
     const double enough = reduction * reduction * energy;
-    turn(work, &v, 0.0f);
-
+    float alpha = -1.0f, beta = 0.0f;
     int iteration = 0;
     while (iteration < max_iterations && energy > enough) {
-        solve_triangle(&upper, work->team);
-        solve_triangle(&lower, work->team);
-        const double curvature = find_curvature(work, &v), before = energy;
-        if (!(curvature > 0.0) || !isfinite(curvature))
+        solve_uppers(work, alpha, beta);
+        solve_lowers(work);
+        add_partial(work, sums);
+        const double step = sums[1] / sums[0];
+        alpha = 0.0f;
+        if (!(sums[0] > 0.0) || !isfinite(step))
             break;
-        energy = step_along(work, &v, (float)(energy / curvature));
-        turn(work, &v, (float)(energy / before));
+        alpha = (float)step;
+        energy = fmax(sums[1] + step * (step * sums[3] - 2.0 * sums[2]), 0.0);
+        beta = (float)(energy / sums[1]);
         iteration++;
     }
-    for (int32_t c = work->chunks.first; c < work->chunks.last; c++) {
-        const share rows = rows_of_chunk(work, c);
-        for (int32_t i = rows.first; i < rows.last; i++)
-            work->v->p[i] = scale * (double)v.x[i];
-    }
-    sk_team_wait(work->team);
+    end(work, scale, alpha);
     return iteration;
+}
+
+/* --- Residual --- */
+
+/* A times the solution at a segment's faces. */
+static inline __attribute__((always_inline)) double_lanes product_at(const list_view *view, const double *solution,
+                                                                     int32_t segment, int a, int half, int own)
+{
+    const sk_stress_segment *at = &view->segments[segment];
+    double_lanes sum[2] = {__builtin_convertvector(diagonal_of(view, own, segment), double_lanes) *
+                               *(const double_lanes *)(const void *)(solution + place_of(view, segment)),
+                           {0.0}};
+#pragma GCC unroll 16
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        const double *plane = solution + (size_t)sk_stress_plane_of(a, half, m) * view->plane;
+        const double *value = plane + at->row[sk_stress_beside_of(a, m)] + sk_stress_shift_of(a, half, m);
+        const lanes coefficient = own ? lanes_at(view->own[segment].coefficient[m]) : splat(view->shared[m]);
+        sum[m & 1] += __builtin_convertvector(coefficient, double_lanes) * *(const double_lanes *)(const void *)value;
+    }
+    return sum[0] + sum[1];
+}
+
+static inline __attribute__((always_inline)) double add_doubles(double_lanes values)
+{
+    double sum = 0.0;
+    for (int n = 0; n < SK_STRESS_GROUP; n++)
+        sum += values[n];
+    return sum;
+}
+
+/* The residual of a list into p. */
+static inline __attribute__((always_inline)) void find_list(const soft_work *work, int list, int a, int half, int own)
+{
+    const sk_stress_strips *strips = work->strips;
+    const list_view view = view_list(strips, list);
+    const share chunks = chunks_of(work, list);
+    for (int32_t c = chunks.first; c < chunks.last; c++) {
+        const share mine = segments_of(strips, list, c);
+        double_lanes norm = {0.0}, size = {0.0};
+        for (int32_t n = mine.first; n < mine.last; n++) {
+            const size_t here = place_of(&view, n);
+            const double_lanes right = *(const double_lanes *)(const void *)(strips->right + here);
+            const double_lanes rest = right - product_at(&view, strips->solution, n, a, half, own);
+            set_lanes(strips->p + (size_t)n * SK_STRESS_GROUP, __builtin_convertvector(rest, lanes));
+            norm += rest * rest;
+            size += right * right;
+        }
+        strips->partial[0][c] = add_doubles(norm);
+        strips->partial[1][c] = add_doubles(size);
+        strips->partial[2][c] = strips->partial[3][c] = 0.0;
+    }
+}
+
+/* Both halves of both colours of a component. */
+static inline __attribute__((always_inline)) void find_component(const soft_work *work, int a)
+{
+    for (int k = 2 * a; k < 2 * a + 2; k++) {
+        find_list(work, sk_stress_list(k, 0, 0), a, 0, 0);
+        find_list(work, sk_stress_list(k, 0, 1), a, 0, 1);
+        find_list(work, sk_stress_list(k, 1, 0), a, 1, 0);
+        find_list(work, sk_stress_list(k, 1, 1), a, 1, 1);
+    }
+}
+
+/* The size of the residual, which goes into p, and that of the right side. */
+static double find_residual(const soft_work *work, double *size)
+{
+    find_component(work, 0);
+    find_component(work, 1);
+#if SELKIE_DIM == 3
+    find_component(work, 2);
+#endif
+    double sums[SOFT_SUMS];
+    add_partial(work, sums);
+    *size = sqrt(sums[1]);
+    return sqrt(sums[0]);
+}
+
+/* Corrections in single precision while each helps. All threads take the same decisions; one reports. */
+static void soften(const soft_work *work, int max_iterations, double tolerance, sk_stress_report *report)
+{
+    double size, norm = find_residual(work, &size), before = INFINITY;
+    int iterations = 0;
+    while (norm > tolerance * size && sk_stress_gains(norm, before) && iterations < max_iterations) {
+        before = norm;
+        /* Less than what is needed: the iteration does not know the size of the residual itself. */
+        const double reduction = fmax(0.7 * tolerance * size / norm, 1e-5);
+        iterations += correct(work, norm, reduction, max_iterations - iterations);
+        norm = find_residual(work, &size);
+    }
+    if (work->team.thread)
+        return;
+    report->residual = size > 0.0 ? norm / size : 0.0;
+    report->converged = report->residual <= tolerance;
+    report->iterations = iterations > report->iterations ? iterations : report->iterations;
+}
+
+void SK_DIM(sk_stress_soften)(const sk_stress_strips *strips, const sk_stress_options *options, double tolerance,
+                              sk_stress_report *report)
+{
+    const int threads = report->unknowns > SK_STRESS_FEW ? options->threads : 1;
+    sk_barrier barrier = {0, 0};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned long mode = sk_flush_denormals();
+        const soft_work work = {strips, {omp_get_thread_num(), omp_get_num_threads(), &barrier}};
+        soften(&work, options->max_iterations, tolerance, report);
+        sk_restore_denormals(mode);
+    }
+}
+
+/* --- Faces without mass --- */
+
+static double_lanes own_product(const list_view *view, const double *x, int32_t n, int a, int half)
+{
+    if (a == 0)
+        return half ? product_at(view, x, n, 0, 1, 1) : product_at(view, x, n, 0, 0, 1);
+#if SELKIE_DIM == 3
+    if (a == 2)
+        return half ? product_at(view, x, n, 2, 1, 1) : product_at(view, x, n, 2, 0, 1);
+#endif
+    return half ? product_at(view, x, n, 1, 1, 1) : product_at(view, x, n, 1, 0, 1);
+}
+
+/* Rows of a list without mass, from the rows beside them. */
+static void set_massless(const sk_stress_strips *strips, int list)
+{
+    const int a = list / 8, half = list / 2 % 2;
+    const list_view view = view_list(strips, list);
+    for (int32_t n = strips->first[list]; n < strips->first[list + 1]; n++) {
+        const sk_stress_segment_marks *marks = &strips->marks[strips->first_rows[list] + n - strips->first[list]];
+        if (!marks->any_massless)
+            continue;
+        double *x = strips->solution + place_of(&view, n);
+        const double *right = strips->right + place_of(&view, n);
+        const double_lanes product = own_product(&view, strips->solution, n, a, half);
+        for (int l = 0; l < SK_STRESS_GROUP; l++)
+            if (marks->massless[l])
+                x[l] += (right[l] - product[l]) / (double)view.own[n].diagonal[l];
+        COPY_END(strips->solution, &view, n, half);
+    }
+}
+
+void SK_DIM(sk_stress_start_massless)(const sk_stress_strips *strips)
+{
+    for (int list = 0; list < SK_STRESS_LISTS && strips->has_ends; list++) {
+        const list_view view = view_list(strips, list);
+        for (int32_t n = strips->first[list]; n < strips->first[list + 1]; n++)
+            COPY_END(strips->solution, &view, n, list / 2 % 2);
+    }
+    for (int pass = 0; pass < SK_STRESS_MASSLESS_SWEEPS; pass++)
+        for (int k = 0; k < SK_STRESS_COLOURS; k++)
+            for (int half = 0; half < 2; half++)
+                set_massless(strips, sk_stress_list(pass % 2 ? SK_STRESS_COLOURS - 1 - k : k, half, 1));
 }

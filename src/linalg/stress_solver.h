@@ -9,8 +9,6 @@
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 
-enum { SK_STRESS_PACK = 8 }; /* rows that sweeps of a soft level take at once; vectors have so many values to spare */
-
 /* A half row is the faces of one colour in a row of a block along x. It is a group if all of them are unknowns and so
  * are all their neighbours, but for a face beyond the end of the row. Numbers in a half row of unknowns are
  * consecutive, so a sweep over groups loads vectors in place of single values. */
@@ -92,7 +90,6 @@ typedef struct sk_stress_level {
 typedef struct sk_stress_hierarchy {
     int count;
     int threads;
-    int soft;        /* sweeps on the finest level do: there is no other */
     int last_sweeps; /* symmetric sweeps on the coarsest level if it is not solved directly */
     sk_stress_level levels[SK_STRESS_LEVELS];
     double
@@ -224,17 +221,36 @@ static inline __attribute__((unused)) int sk_stress_is_copy(const sk_stress_leve
     return level->home && level->home[place] != place;
 }
 
+/* What the right sides of the faces across axis a in a block's row along x lose by a gain of the sources. */
+static inline __attribute__((unused)) void sk_stress_gain_change(const sk_stress_level *level, const float *gain,
+                                                                 int block, int r, int a, float change[SK_BLOCK_N])
+{
+    const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)(r * SK_BLOCK_N);
+    int at[3];
+    sk_stress_cell(r * SK_BLOCK_N, at);
+    at[a]--;
+    const float *before = gain + sk_stress_place(level->neighbours, block, at);
+    for (int n = 0; n < SK_BLOCK_N; n++)
+        change[n] = gain[here + (size_t)n] - (a == 0 ? n ? gain[here + (size_t)n - 1] : *before : before[n]);
+}
+
 #define SK_STRESS_TAKE(arena, pointer, count)                                                                          \
     SK_TRY(sk_arena_take(arena, (size_t)(count) * sizeof *(pointer), "viscosity", (void **)&(pointer), error))
+
+/* Finds the unknowns of a level and the weights that even rows share. */
+selkie_code SK_DIM(sk_stress_find_unknowns)(sk_stress_level *level, const sk_stress_options *options,
+                                            selkie_error *error);
 
 /* Numbers the unknowns of a level and makes its rows. */
 selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_options *options, selkie_error *error);
 
+/* The finest level: its fields and the bits of its faces. *soft: its rows have so little stress that sweeps alone may
+ * solve it, and it has enough of them. */
+selkie_code SK_DIM(sk_stress_begin)(const sk_stress_system *system, const sk_stress_options *options,
+                                    sk_stress_hierarchy *hierarchy, int64_t *unknowns, int *soft, selkie_error *error);
+
+/* Its rows, and the levels below it. */
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
                                           sk_stress_hierarchy *hierarchy, selkie_error *error);
-
-/* Restores momentum and angular momentum of liquid that touches no wall: adds rigid motions to x, the solution. */
-selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const sk_stress_options *options,
-                                           const sk_stress_level *level, double *x, selkie_error *error);
 
 #endif

@@ -100,19 +100,9 @@ static inline __attribute__((unused)) colour_share share_colour(const sk_stress_
 
 /* --- Sums --- */
 
-/* Rows of a soft level outside groups, in packs: rows with consecutive numbers, lane by lane. */
-typedef struct sk_stress_packs {
-    int32_t first[SK_STRESS_COLOURS + 1];                    /* pack of each colour */
-    int32_t grouped[SK_STRESS_COLOURS];                      /* end in `own_row` of the uneven rows in groups */
-    int32_t (*column)[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK]; /* [packs] */
-    float (*ratio)[SK_STRESS_NEIGHBOURS][SK_STRESS_PACK];    /* [packs] coefficient over diagonal */
-} sk_stress_packs;
-
 typedef struct vectors {
     double *x, *r, *p, *q; /* [count + 1]; the last stays 0, and a value before the first */
     double *right;         /* [count + 1] the right side */
-    float *soft[4];        /* the same, for a soft level */
-    sk_stress_packs packs; /* its rows */
     double *partial[4];    /* sums of chunks; several, so that a thread may begin one while others read the last */
 } vectors;
 
@@ -157,13 +147,5 @@ static inline __attribute__((unused)) chains chains_at(const double *values, int
 
 /* A symmetric V cycle from level `at` on, for A x = b from x = 0. */
 void SK_DIM(sk_stress_cycle)(const sk_stress_hierarchy *hierarchy, int at, sk_team team);
-
-/* Packs the rows of a soft level. */
-selkie_code SK_DIM(sk_stress_pack)(const sk_stress_level *level, const sk_stress_options *options,
-                                   sk_stress_packs *packs, selkie_error *error);
-
-/* Conjugate gradients for a soft level, in single precision. The level holds the residual over `scale`. Sets p to the
- * correction of x that lowers the residual to about `reduction`. Returns the number of iterations. */
-int SK_DIM(sk_stress_soften)(const solve_work *w, double scale, double reduction, int max_iterations);
 
 #endif

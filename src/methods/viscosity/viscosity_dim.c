@@ -297,49 +297,74 @@ static void weigh_strains(const sk_viscous_fields *f, size_t here, const float c
                           const float whole[SK_BLOCK_N], const float shear[3][SK_BLOCK_N])
 {
     const float unit = f->log ? 1.0f : f->strength;
-    float *restrict normal = f->normal + here, *restrict bulk = f->bulk + here;
-    for (int i = 0; i < SK_BLOCK_N; i++) {
-        normal[i] = unit * cell[i];
-        bulk[i] = SK_VISCOUS_BULK_SHARE * unit * whole[i];
-    }
-    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
-        float *restrict to = f->shear[edge] + here;
-        for (int i = 0; i < SK_BLOCK_N; i++)
-            to[i] = unit * shear[edge][i];
+    for (int i = 0; i < SK_BLOCK_N; i += 8) {
+        f8_store(f->normal + here + i, unit * f8_load(cell + i));
+        f8_store(f->bulk + here + i, SK_VISCOUS_BULK_SHARE * unit * f8_load(whole + i));
+        for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++)
+            f8_store(f->shear[edge] + here + i, unit * f8_load(shear[edge] + i));
     }
 }
 
-/* Weights and velocities of a block. Most blocks are inside the liquid, or empty. */
+/* What is common to each cell of a row and those before it: bits of `filled`. */
+static inline uint8_t common_to_row(const uint8_t common[SK_BLOCK_N])
+{
+    uint64_t words[SK_BLOCK_N / 8], all;
+    memcpy(words, common, sizeof words);
+    all = words[0];
+    for (int n = 1; n < SK_BLOCK_N / 8; n++)
+        all &= words[n];
+    all &= all >> 32;
+    all &= all >> 16;
+    return (uint8_t)(all & all >> 8);
+}
+
+/* Shares of cells, faces and edges of a row. */
+typedef struct row_shares {
+    float cells[SK_BLOCK_N], bulks[SK_BLOCK_N], faces[SELKIE_DIM][SK_BLOCK_N], shears[3][SK_BLOCK_N];
+} row_shares;
+
+static void fill_shares(row_shares *shares, float value)
+{
+    float *values = shares->cells;
+    _Static_assert(sizeof *shares % sizeof(float) == 0, "nothing but floats");
+    for (size_t n = 0; n < sizeof *shares / sizeof(float); n++)
+        values[n] = value;
+}
+
+/* Weights and velocities of a block. Most blocks, and most rows of the others, are inside the liquid or empty. */
 static void weigh_block(const sk_step *step, const sk_viscous_fields *f, int block)
 {
     tile_row rows[LOWER_ROWS];
     share_tiles tiles;
     cut_tiles solid;
-    uint8_t common[SK_BLOCK_CELLS];
-    float cells[SK_BLOCK_N], bulks[SK_BLOCK_N], faces[SK_BLOCK_N], shears[3][SK_BLOCK_N];
+    uint8_t common[SK_BLOCK_CELLS], filled = 0;
+    row_shares shares;
     find_tile_rows(&step->grid, block, rows);
     const int all = find_common(f, rows, common), cut = !all && is_cut(step, block);
     if (!all)
         load_shares(f, rows, &tiles);
     if (cut)
         load_cut(step, f, block, &solid);
-    for (int i = 0; i < SK_BLOCK_N; i++)
-        cells[i] = faces[i] = shears[0][i] = shears[1][i] = shears[2][i] = all == 1 ? 1.0f : 0.0f;
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
         const sk_plain_cell first = {block, c};
         const int place = sk_viscous_tile_place(c);
-        if (!all)
-            take_shares(&tiles, place, 0, cells);
-        const uint32_t near = cut ? find_near(&solid, place, common + c) : 0;
-        take_normals(step, f, &solid, first, near, cells, bulks);
-        for (int a = 0; a < SELKIE_DIM; a++) {
-            if (!all)
-                take_shares(&tiles, place, 1 << a, faces);
-            weigh_faces(step, f, first, a, faces);
-            for (int b = a + 1; b < SELKIE_DIM && !all; b++)
-                take_shears(step, f, &tiles, &solid, first, near, a, b, shears[sk_stress_edge(a, b)]);
+        const uint8_t even = common_to_row(common + c);
+        if (even && even != filled)
+            fill_shares(&shares, even == 1 ? 1.0f : 0.0f);
+        filled = even;
+        if (!even) {
+            const uint32_t near = cut ? find_near(&solid, place, common + c) : 0;
+            take_shares(&tiles, place, 0, shares.cells);
+            take_normals(step, f, &solid, first, near, shares.cells, shares.bulks);
+            for (int a = 0; a < SELKIE_DIM; a++) {
+                take_shares(&tiles, place, 1 << a, shares.faces[a]);
+                for (int b = a + 1; b < SELKIE_DIM; b++)
+                    take_shears(step, f, &tiles, &solid, first, near, a, b, shares.shears[sk_stress_edge(a, b)]);
+            }
         }
-        weigh_strains(f, sk_plain_index(first), cells, bulks, (const float(*)[SK_BLOCK_N])shears);
+        for (int a = 0; a < SELKIE_DIM; a++)
+            weigh_faces(step, f, first, a, shares.faces[a]);
+        weigh_strains(f, sk_plain_index(first), shares.cells, shares.bulks, (const float(*)[SK_BLOCK_N])shares.shears);
     }
     if (!f->log && !step->relative_density)
         return;
