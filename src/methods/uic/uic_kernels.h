@@ -194,11 +194,18 @@ SK_KERNEL float sk_uic_allowance(float speed, float calm)
 
 /* --- full cells --- */
 
-/* Do levels say which cells are full? Particles of bodies have masses too, which say nothing of a level: floating boxes
- * lay 0.04 cells too high. */
+/* Do levels say how heavy the faces at the surface are? Particles of bodies have masses too, which say nothing of a
+ * level: floating boxes lay 0.04 cells too high. */
 SK_KERNEL int sk_uic_has_levels(const double gravity[3], int has_soft_bodies)
 {
     return sk_uic_has_gravity(gravity) && !has_soft_bodies;
+}
+
+/* Do they say which cells are full, too? Surface tension acts at the border of the full cells: at the faces of a level
+ * of 0.01 cells it would drive next to no mass. */
+SK_KERNEL int sk_uic_fills_by_levels(const double gravity[3], int has_soft_bodies, int has_tension)
+{
+    return sk_uic_has_levels(gravity, has_soft_bodies) && !has_tension;
 }
 
 /* The share of its room from which on a cell is full. */

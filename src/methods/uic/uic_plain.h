@@ -183,10 +183,9 @@ SK_KERNEL float spare_of_cell(const surroundings *around, sk_plain_cell cell)
     }
     if (room < UIC_LEAST_ROOM)
         return sk_uic_spare_in_obstacle(densest, full);
-    const int filled =
-        sk_uic_has_levels(around->step->scene->gravity, around->step->soft != NULL) && sk_uic_may_hold_level(own, room)
-            ? filled_by_level(around, cell)
-            : -1;
+    const sk_step *step = around->step;
+    const int by_levels = sk_uic_fills_by_levels(step->scene->gravity, step->soft != NULL, step->capillary > 0);
+    const int filled = by_levels && sk_uic_may_hold_level(own, room) ? filled_by_level(around, cell) : -1;
     if (filled >= 0)
         return filled ? sk_uic_spare(own, densest, room, 0.0f) : -1.0f;
     return sk_uic_is_gap(own, room, densest, emptiest) ? sk_uic_spare_of_gap(own, room)

@@ -159,7 +159,7 @@ static void mark_full(const sk_step *step, int block)
         f8_store(spare + c, f8_select(room < UIC_LEAST_ROOM, closed, open));
         f8_store(most + c, densest);
     }
-    if (sk_uic_has_levels(step->scene->gravity, step->soft != NULL))
+    if (sk_uic_fills_by_levels(step->scene->gravity, step->soft != NULL, step->capillary > 0))
         mark_levels(step, block, &rooms, fill, most, spare);
 }
 
