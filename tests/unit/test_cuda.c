@@ -155,6 +155,8 @@ static void test_forces(void **state)
  * blocks. Without pressure the paths are those of the plain form to the last bit. */
 static void fast_columns(int dimension, selkie_transfer transfer)
 {
+    if (!device_is_here())
+        skip();
     selkie_scene scene;
     selkie_liquid_def liquids[2];
     set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
