@@ -30,9 +30,11 @@ selkie_code sk_library_load(const char *file, const char *folder, const char *co
     /* ISO C has no conversion from the address of an object to that of a function; POSIX gives both the same form. */
     for (size_t n = 0; n < table_bytes / sizeof(void *); n++) {
         void *const address = dlsym(library, names[n]);
-        if (!address)
+        if (!address) {
+            memset(table, 0, table_bytes); /* a table is used as soon as its first function is there */
             return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "%s: %s has no function '%s'; build Selkie again", what,
                            file, names[n]);
+        }
         memcpy((char *)table + n * sizeof address, &address, sizeof address);
     }
     return SELKIE_OK;

@@ -204,7 +204,7 @@ static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
     for (n = has_others ? (int)blockIdx.x : count; n < count; n += width) {
         const int entry = entry_of_colour(level, colour, n);
         if (entry >> FORM_SHIFT == ANY_ROWS)
-            smooth_other(level, coarse, entry, colour, flags, &s);
+            smooth_other(&solver->level[0], &solver->level[1], entry, colour, flags, &s);
     }
 }
 
@@ -247,7 +247,7 @@ static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
     for (n = has_others ? (int)blockIdx.x : count; n < count; n += width) {
         const int entry = entry_of_colour(level, 0, n);
         if (entry >> FORM_SHIFT == ANY_ROWS)
-            restrict_other(level, coarse, entry, &s);
+            restrict_other(&solver->level[0], &solver->level[1], entry, &s);
     }
 }
 
@@ -373,7 +373,7 @@ static __global__ void __launch_bounds__(PAIRS, OPEN_LAUNCHES)
         fill_tile(&rows, &values, &place, 0, x);
         __syncthreads();
         if (rows.form == ANY_ROWS) {
-            apply_other(&level, block, x, product);
+            apply_other(&solver->level[0], block, x, product);
         } else {
             product[0] = apply_open(x, rows.bits, rows.excess.x, own);
             product[1] = apply_open(x, rows.bits >> 8, rows.excess.y, own + 1);

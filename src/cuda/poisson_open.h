@@ -209,7 +209,8 @@ SK_DEVICE void restrict_open(const sk_cuda_level *coarse, const open_rows *rows,
 
 /* --- Blocks of other rows --- */
 
-/* These are few, and calls: what they need of registers must not cost the others' thread blocks. */
+/* These are few, and calls: what they need of registers must not cost the others' thread blocks. They take levels in
+ * the memory of the device: loads from the address of a parameter look out of bounds to compute-sanitizer. */
 static __device__ __noinline__ void smooth_other(const sk_cuda_level *level, const sk_cuda_level *coarse, int entry,
                                                  int colour, int flags, shared_block *s)
 {

@@ -24,7 +24,7 @@ typedef struct sk_stand {
 
 /* Walls thinner than the grid resolves: see grid/barriers_dim.c. */
 enum sk_barrier {
-    SK_BARRIER_FACES = 7,  /* bit d: a wall closes the lower face across axis d, which the samples leave open */
+    SK_BARRIER_FACES = 7,  /* bit d: a thin wall closes the lower face across axis d */
     SK_BARRIER_NEAR = 8,   /* a wall separates the cell from one beside it */
     SK_BARRIER_SPLIT = 16, /* a wall hides a part of the cell's kernel */
     SK_BARRIER_THIN = 32   /* this bit shifted by d: no kernel around a face of the wall lies wholly inside it, and the

@@ -49,6 +49,7 @@ static void a_function_that_is_missing_is_named(void **state)
     assert_int_equal(sk_library_load("libm.so.6", "/nowhere", wrong, sizeof table, &table, "angles", &error),
                      SELKIE_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "selkie_has_no_such"));
+    assert_null(table.cos);
 }
 
 int main(void)

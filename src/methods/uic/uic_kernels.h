@@ -35,7 +35,7 @@
 /* A cell with this share of its room is full: the level is then a tenth of a cell above its lower face. Less carries so
  * little that its fall does not show. With 0.5, a level just below the centres of cells has a layer of particles
  * without support, which stirs. From 0.12 on down, single particles on the surface slide about. Counts where there is
- * no level: beside obstacles, and away from packed liquid. */
+ * no level: beside obstacles, with surface tension, and away from packed liquid. */
 #define UIC_FULL 0.18f
 
 /* A cell that the level lies in is full from this height of the level above its face on, cells. The pressure in it is
