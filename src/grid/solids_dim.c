@@ -653,57 +653,6 @@ static void close_cells(sk_solids *solids, const sk_grid *grid, int block)
     }
 }
 
-/* Changes the velocity of a body on the faces of one piece. */
-static void change_piece(sk_solids *solids, const sk_grid *grid, const sk_body_piece *piece,
-                         const sk_velocity_change *by)
-{
-    typedef double d8_lanes __attribute__((vector_size(64)));
-    const size_t base = (size_t)solids->block_slot[piece->block] * SK_BLOCK_CELLS;
-    const i8 eight = {0, 1, 2, 3, 4, 5, 6, 7};
-    double corner[3];
-    block_corner(grid, grid->coordinates[piece->block], corner);
-    const int first = piece->low[0] & ~7, last = piece->high[0];
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (int k = piece->low[2]; k < piece->high[2]; k++)
-            for (int j = piece->low[1]; j < piece->high[1]; j++) {
-                const int row = SK_BLOCK_N * (j + SK_BLOCK_N * k), e = (d + 1) % 3, f = (d + 2) % 3;
-                const float *shares = solids->piece_share[d] + (size_t)piece->share * SK_BLOCK_CELLS + row,
-                            *fraction = solids->fraction[d] + base + row;
-                float *velocity = solids->velocity[d] + base + row;
-                for (int i = first; i < last; i += 8) {
-                    const i8 cells = eight + i;
-                    const f8 share = f8_load(shares + i), own = f8_load(velocity + i);
-                    /* Cells beyond the piece have no shares. */
-                    const i8 moved = (cells >= piece->low[0]) & (cells < last) & (share > 0.0f);
-                    if (!i8_any(moved))
-                        continue;
-
-                    /* The change is linear along the row. */
-                    double x[3];
-                    centre_of_face(corner, solids->cell_size, row, d, x);
-                    const double start = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
-                                         by->angular_velocity[f] * (x[e] - by->centre[e]),
-                                 slope = ((f == 0 ? by->angular_velocity[e] : 0.0) -
-                                          (e == 0 ? by->angular_velocity[f] : 0.0)) *
-                                         solids->cell_size;
-                    const f8 change =
-                        __builtin_convertvector(start + slope * __builtin_convertvector(cells, d8_lanes), f8);
-                    f8_store(velocity + i,
-                             f8_select(moved, own + share / (1.0f - f8_load(fraction + i)) * change, own));
-                }
-            }
-}
-
-void SK_DIM(sk_solids_change_velocity)(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes,
-                                       int threads)
-{
-    solids->settled = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
-        for (uint32_t n = solids->piece_first[b]; n < solids->piece_first[b + 1]; n++)
-            change_piece(solids, grid, &solids->pieces[n], &changes[solids->pieces[n].body]);
-}
-
 void SK_DIM(sk_solids_find_clearance)(sk_solids *solids, const sk_grid *grid, int threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)
