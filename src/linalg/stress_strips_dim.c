@@ -58,7 +58,7 @@ static selkie_code place_blocks(sk_stress_strips *strips, const sk_stress_option
             }
     strips->plane = (size_t)place + SK_STRESS_GROUP;
     if (place > INT32_MAX / 2)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "viscosity: more than %d faces", INT32_MAX);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "viscosity: more than %d faces", INT32_MAX / 2);
     return SELKIE_OK;
 }
 
