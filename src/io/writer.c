@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "base/strided.h"
 #include "base/threads.h"
+#include "io/checkpoint.h"
+#include "io/folder.h"
 #include "io/output.h"
 #include "io/particles_file.h"
 #include "world/mesher.h"
@@ -18,7 +20,7 @@
 
 enum { waiting_frames = 2, copied_together = 4096, writer_priority = 10 };
 
-/* A frame with copies of the world's arrays. */
+/* A frame with copies of the world's arrays, or a checkpoint. */
 typedef struct pending {
     sk_frame frame;
     selkie_scene scene; /* its values: the world may change what it points to */
@@ -31,6 +33,10 @@ typedef struct pending {
     int file_count;
     sk_writer_kind kinds[SK_WRITER_MOST_FILES];
     char *paths[SK_WRITER_MOST_FILES];
+    sk_checkpoint *checkpoint; /* NULL = a frame */
+    char *folder;              /* of the frames before it */
+    void (*then)(void *context);
+    void *context;
 } pending;
 
 struct sk_writer {
@@ -40,6 +46,7 @@ struct sk_writer {
     pending *queue[waiting_frames]; /* the first one is being written */
     int count;
     int ends;
+    int failed;         /* a file could not be written: no checkpoint may follow */
     sk_mesher *mesher;  /* of the thread; NULL = none yet */
     selkie_error error; /* the first one since it was last returned */
 };
@@ -55,6 +62,8 @@ static void pending_free(pending *p)
     sk_world_copy_free(p->copy);
     for (int i = 0; i < p->file_count; i++)
         free(p->paths[i]);
+    sk_checkpoint_free(p->checkpoint);
+    free(p->folder);
     sk_release(NULL, p);
 }
 
@@ -163,6 +172,35 @@ static selkie_code write_frame(pending *p, int threads, sk_mesher **mesher, selk
     return SELKIE_OK;
 }
 
+/* --- Checkpoints --- */
+
+static selkie_code take_checkpoint(const selkie_world *world, const sk_writer_checkpoint *file, pending **result,
+                                   selkie_error *error)
+{
+    pending *p = sk_allocate_zeroed(NULL, sizeof *p);
+    if (!p || !(p->folder = strdup(file->folder))) {
+        pending_free(p);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", file->path);
+    }
+    p->then = file->then;
+    p->context = file->context;
+    const selkie_code code = sk_checkpoint_take(world, file->path, &p->checkpoint, error);
+    if (code)
+        pending_free(p);
+    else
+        *result = p;
+    return code;
+}
+
+/* Frames are not flushed one by one, but a run resumes only behind frames that have reached the disk. */
+static selkie_code write_checkpoint(pending *p, selkie_error *error)
+{
+    sk_folder_flush(p->folder);
+    SK_TRY(sk_checkpoint_write(p->checkpoint, error));
+    p->then(p->context);
+    return SELKIE_OK;
+}
+
 /* --- The thread --- */
 
 static void *run_writer(void *context)
@@ -180,12 +218,18 @@ static void *run_writer(void *context)
         if (!w->count)
             break;
         pending *p = w->queue[0];
+        const int failed = w->failed;
         pthread_mutex_unlock(&w->lock);
         selkie_error error = {0};
-        const selkie_code code = write_frame(p, 1, &w->mesher, &error);
+        selkie_code code = SELKIE_OK;
+        if (!p->checkpoint)
+            code = write_frame(p, 1, &w->mesher, &error);
+        else if (!failed)
+            code = write_checkpoint(p, &error);
         pending_free(p);
 
         pthread_mutex_lock(&w->lock);
+        w->failed |= code != SELKIE_OK;
         if (code && !w->error.code) {
             w->error = error;
             w->error.code = code;
@@ -224,6 +268,22 @@ static selkie_code pending_error(sk_writer *w, selkie_error *error)
     return code;
 }
 
+/* Hands a frame or checkpoint to the thread. */
+static selkie_code enqueue(sk_writer *w, pending *p, selkie_error *error)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->count == waiting_frames)
+        pthread_cond_wait(&w->changed, &w->lock);
+    selkie_code code = pending_error(w, error);
+    if (!code)
+        w->queue[w->count++] = p;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    if (code)
+        pending_free(p);
+    return code;
+}
+
 selkie_code sk_writer_add(sk_writer *w, const selkie_world *world, int count, const sk_writer_file *files,
                           selkie_error *error)
 {
@@ -239,17 +299,21 @@ selkie_code sk_writer_add(sk_writer *w, const selkie_world *world, int count, co
         sk_threads_end(before);
         return code;
     }
-    pthread_mutex_lock(&w->lock);
-    while (w->count == waiting_frames)
-        pthread_cond_wait(&w->changed, &w->lock);
-    selkie_code code = pending_error(w, error);
-    if (!code)
-        w->queue[w->count++] = p;
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
-    if (code)
-        pending_free(p);
-    return code;
+    return enqueue(w, p, error);
+}
+
+selkie_code sk_writer_add_checkpoint(sk_writer *w, const selkie_world *world, const sk_writer_checkpoint *file,
+                                     selkie_error *error)
+{
+    pending *p = NULL;
+    if (!w) {
+        sk_folder_flush(file->folder);
+        SK_TRY(selkie_world_save(world, file->path, error));
+        file->then(file->context);
+        return SELKIE_OK;
+    }
+    SK_TRY(take_checkpoint(world, file, &p, error));
+    return enqueue(w, p, error);
 }
 
 selkie_code sk_writer_wait(sk_writer *w, selkie_error *error)

@@ -1,8 +1,8 @@
-/* A thread that writes frames while the simulation goes on.
+/* A thread that writes frames and checkpoints while the simulation goes on.
  *
- * A frame is copied when it is added, and written in the order of arrival. At most two frames wait; a third one waits
- * for the disk, so memory stays bounded. The files are the same as without the thread: written under another name and
- * renamed, so that a killed program leaves whole ones.
+ * A frame or checkpoint is copied when it is added, and written in the order of arrival. At most two wait; a third one
+ * waits for the disk, so memory stays bounded. The files are the same as without the thread: written under another name
+ * and renamed, so that a killed program leaves whole ones.
  *
  * An error of the thread is returned by the next call. Calls come from one thread.
  */
@@ -28,6 +28,17 @@ selkie_code sk_writer_create(sk_writer **writer, selkie_error *error);
 /* The world as it is now, as these files. Without threads (sk_writer_create failed: NULL) they are written at once. */
 selkie_code sk_writer_add(sk_writer *writer, const selkie_world *world, int count, const sk_writer_file *files,
                           selkie_error *error);
+/* A checkpoint file. */
+typedef struct sk_writer_checkpoint {
+    const char *path, *folder;   /* of the run: the frames before the checkpoint are on the disk when it is written */
+    void (*then)(void *context); /* called when it is on the disk, by the thread */
+    void *context;
+} sk_writer_checkpoint;
+
+/* The world as it is now, as a checkpoint. If a frame before it could not be written, it is not written either. NULL as
+ * above. */
+selkie_code sk_writer_add_checkpoint(sk_writer *writer, const selkie_world *world, const sk_writer_checkpoint *file,
+                                     selkie_error *error);
 /* Returns when all files are in place. */
 selkie_code sk_writer_wait(sk_writer *writer, selkie_error *error);
 /* Waits, then ends the thread. NULL is fine. */

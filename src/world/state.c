@@ -41,23 +41,30 @@ static void put_chunk(sk_state_chunk *chunk, const char *name, const void *data,
     chunk->bytes = bytes;
 }
 
+int sk_state_of_particles(const sk_particles *particles, sk_state_chunk *chunks)
+{
+    const uint64_t count = (uint64_t)particles->count;
+    int n = 0;
+    put_chunk(&chunks[n++], "particles", particles->records, count * sizeof(sk_particle));
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const sk_attribute *attribute = &particles->attributes[a];
+        char name[24];
+        snprintf(name, sizeof name, "a:%.20s", attribute->name);
+        put_chunk(&chunks[n++], name, attribute->data, count * (uint64_t)attribute->components * 4);
+    }
+    return n;
+}
+
 int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS])
 {
     const sk_step *step = &world->step;
-    const uint64_t particles = (uint64_t)step->particles.count;
     int count = 0;
     fill_header(world, header);
     memset(chunks, 0, SK_STATE_MAX_CHUNKS * sizeof *chunks);
 
     /* Header, particles and attributes. */
     put_chunk(&chunks[count++], "header", header, sizeof *header);
-    put_chunk(&chunks[count++], "particles", step->particles.records, particles * sizeof(sk_particle));
-    for (int a = 0; a < step->particles.attribute_count; a++) {
-        const sk_attribute *attribute = &step->particles.attributes[a];
-        char name[24];
-        snprintf(name, sizeof name, "a:%.20s", attribute->name);
-        put_chunk(&chunks[count++], name, attribute->data, particles * (uint64_t)attribute->components * 4);
-    }
+    count += sk_state_of_particles(&step->particles, chunks + SK_STATE_PARTICLES);
 
     /* The state of the methods. */
     for (int m = 0; m < world->methods.count; m++) {

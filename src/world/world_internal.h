@@ -178,7 +178,11 @@ typedef struct sk_state_header {
 /* 2: positions are relative to domain.origin. */
 enum { SK_STATE_VERSION = 2 };
 
+enum { SK_STATE_HEADER, SK_STATE_PARTICLES }; /* the first chunks; attributes follow the particles */
+/* Where the particles are on the GPU alone, their chunks have the right sizes and point to old data. */
 int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS]);
+/* The chunks of particles and attributes; returns their number. */
+int sk_state_of_particles(const sk_particles *particles, sk_state_chunk *chunks);
 /* Checks everything before it changes anything. `file` is for messages. */
 selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
                              selkie_error *error);

@@ -1,5 +1,5 @@
-/* Frames that are copied while the device takes further steps: the files are those of a world that waits for them, and
- * the world goes on as one without frames. Skipped with a word where there is no device. */
+/* Frames and checkpoints that are copied while the device takes further steps: the files are those of a world that
+ * waits for them, and the world goes on as one without frames. Skipped with a word where there is no device. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -52,6 +52,28 @@ static void set_open(selkie_scene *scene, selkie_liquid_def liquids[2], int dime
     liquids[1].velocity[0] = 2.0;
 }
 
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+/* Both files of the frames are removed. */
+static void compare_files(const char *kind, const char *other_kind, const char *ending)
+{
+    for (int f = 0; f < FRAMES; f++) {
+        char path[96];
+        size_t bytes[2];
+        name_file(path, kind, f, ending);
+        char *one = read_file(path, &bytes[0]);
+        name_file(path, other_kind, f, ending);
+        char *other = read_file(path, &bytes[1]);
+        assert_int_equal(bytes[0], bytes[1]);
+        assert_memory_equal(one, other, bytes[0]);
+        free(one);
+        free(other);
+    }
+}
+
 static void frames(int dimension, selkie_transfer transfer, const char *ending)
 {
     if (!device_is_here())
@@ -71,25 +93,23 @@ static void frames(int dimension, selkie_transfer transfer, const char *ending)
         const sk_writer_file file = {SK_WRITER_PARTICLES, path};
         if (sk_writer_add(writer, copied, 1, &file, &error) != SELKIE_OK)
             fail_msg("%s", error.message);
+        name_file(path, "copied", f, ".selkie");
+        const sk_writer_checkpoint checkpoint = {path, ".", nothing, NULL};
+        if (sk_writer_add_checkpoint(writer, copied, &checkpoint, &error) != SELKIE_OK)
+            fail_msg("%s", error.message);
         take_steps(waits, 2);
         name_file(path, "waits", f, ending);
         if (selkie_write_particles(waits, path, &error) != SELKIE_OK)
+            fail_msg("%s", error.message);
+        name_file(path, "waits", f, ".selkie");
+        if (selkie_world_save(waits, path, &error) != SELKIE_OK)
             fail_msg("%s", error.message);
         take_steps(silent, 2);
     }
     assert_int_equal(sk_writer_wait(writer, &error), SELKIE_OK);
     assert_true(silent->step.drained > 0);
-    for (int f = 0; f < FRAMES; f++) {
-        size_t bytes[2];
-        name_file(path, "copied", f, ending);
-        char *one = read_file(path, &bytes[0]);
-        name_file(path, "waits", f, ending);
-        char *other = read_file(path, &bytes[1]);
-        assert_int_equal(bytes[0], bytes[1]);
-        assert_memory_equal(one, other, bytes[0]);
-        free(one);
-        free(other);
-    }
+    compare_files("copied", "waits", ending);
+    compare_files("copied", "waits", ".selkie");
     assert_true(difference(copied, silent) == 0.0);
     assert_true(difference(waits, silent) == 0.0);
     sk_writer_destroy(writer);

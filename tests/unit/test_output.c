@@ -126,6 +126,53 @@ static void a_thread_writes_the_same_files(void **state)
     selkie_world_destroy(world);
 }
 
+static void count_call(void *context)
+{
+    ++*(int *)context;
+}
+
+/* A checkpoint of the thread has the bytes of one that was saved at that moment. None is written behind a frame that
+ * could not be written: a run resumes only behind frames that are there. */
+static void a_thread_writes_checkpoints(void **state)
+{
+    (void)state;
+    selkie_error error = {0};
+    selkie_world *world = make_world(1, 16, 2);
+    sk_writer *writer = NULL;
+    int calls = 0;
+    char path[512], folder[512];
+    snprintf(folder, sizeof folder, "%s", in_root(""));
+    snprintf(path, sizeof path, "%s", in_root("thread.selkie"));
+    const sk_writer_checkpoint file = {path, folder, count_call, &calls};
+    assert_int_equal(sk_writer_create(&writer, &error), 0);
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(selkie_world_step(world, &error), 0);
+        assert_int_equal(selkie_world_save(world, in_root("direct.selkie"), &error), 0);
+        assert_int_equal(sk_writer_add_checkpoint(writer, world, &file, &error), 0);
+    }
+    assert_int_equal(selkie_world_step(world, &error), 0);
+    assert_int_equal(sk_writer_wait(writer, &error), 0);
+    assert_int_equal(calls, 3);
+    char *one = NULL, *other = NULL;
+    size_t bytes[2];
+    assert_int_equal(sk_file_read(in_root("direct.selkie"), &one, &bytes[0], &error), 0);
+    assert_int_equal(sk_file_read(path, &other, &bytes[1], &error), 0);
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(one, other, bytes[0]);
+    sk_release(NULL, one);
+    sk_release(NULL, other);
+
+    const sk_writer_file nowhere = {SK_WRITER_PARTICLES, "/nowhere/at/all.ply"};
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(sk_writer_add(writer, world, 1, &nowhere, &error), 0);
+    while (!sk_writer_add_checkpoint(writer, world, &file, &error))
+        continue;
+    sk_writer_destroy(writer);
+    assert_int_equal(calls, 3);
+    assert_null(fopen(path, "rb"));
+    selkie_world_destroy(world);
+}
+
 static int count_threads(void)
 {
     int count = -1;
@@ -167,6 +214,7 @@ int main(void)
         cmocka_unit_test(a_world_of_one_thread_uses_one),
         cmocka_unit_test(an_empty_frame_keeps_its_columns),
         cmocka_unit_test(a_thread_writes_the_same_files),
+        cmocka_unit_test(a_thread_writes_checkpoints),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

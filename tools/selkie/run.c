@@ -4,7 +4,7 @@
  * one, then a checkpoint if one is due. So a checkpoint is never ahead of the files: --resume cuts the tables to the
  * checkpoint's step, continues from it, and writes the later frames again, to the same bits.
  *
- * Frames are written by a thread beside the simulation; a checkpoint waits for them.
+ * Frames and checkpoints are written in this order by a thread beside the simulation.
  *
  * A signal only sets a flag. The step in progress is finished and saved; a second signal ends the program at once.
  */
@@ -133,12 +133,13 @@ typedef struct run_state {
     selkie_world *world;
     run_folder folder;
     run_tables tables;
-    sk_writer *writer; /* of frames; NULL = no thread, they are written at once */
+    sk_writer *writer; /* of frames and checkpoints; NULL = no thread, they are written at once */
     progress_line progress;
     int quiet;              /* 1 = errors and warnings only, 2 = errors only (-qq) */
     int warned;             /* of a key that spoils the run: once is enough */
     double checkpoint_wall; /* ms, when the last one was written */
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
+    int64_t waiting_step;   /* of the one that the thread has been given last, -1 = none */
 } run_state;
 
 /* Tells of a failure on a line of its own. Returns the exit code. */
@@ -227,28 +228,42 @@ static int write_frame(run_state *run, int only_missing)
     return code;
 }
 
-static int save_checkpoint(run_state *run)
+/* Waits until the last checkpoint is on the disk. */
+static selkie_code await_checkpoint(run_state *run, selkie_error *error)
 {
-    int64_t step = selkie_world_step_count(run->world);
-    if (run->saved_step == step)
-        return EXIT_GOOD;
-    char *path = run_folder_checkpoint(&run->folder, step);
-    selkie_error error = {0};
-    if (!path)
-        return complain("out of memory");
-    /* Frames are not flushed one by one, but a run resumes only behind frames that have reached the disk. */
-    selkie_code code = sk_writer_wait(run->writer, &error);
-    sk_folder_flush(run->folder.path);
-    if (code || selkie_world_save(run->world, path, &error)) {
-        progress_break(&run->progress);
-        free(path);
-        return complain_error(&error);
-    }
-    free(path);
-    run->saved_step = step;
-    run->checkpoint_wall = sk_wall_ms();
+    const selkie_code code = sk_writer_wait(run->writer, error);
+    if (!code && run->waiting_step >= 0)
+        run->saved_step = run->waiting_step;
+    run->waiting_step = -1;
+    return code;
+}
+
+/* Older checkpoints go when the new one is on the disk. Called by the thread that writes. */
+static void prune_checkpoints(void *context)
+{
+    const run_state *run = context;
     run_folder_prune(&run->folder, run->scene->output.checkpoint_keep);
-    return EXIT_GOOD;
+}
+
+/* A checkpoint of the world as it is; `waits`: until it is on the disk. */
+static int save_checkpoint(run_state *run, int waits)
+{
+    const int64_t step = selkie_world_step_count(run->world);
+    selkie_error error = {0};
+    selkie_code code = SELKIE_OK;
+    if (run->saved_step != step && run->waiting_step != step) {
+        char *path = run_folder_checkpoint(&run->folder, step);
+        if (!path)
+            return complain("out of memory");
+        const sk_writer_checkpoint file = {path, run->folder.path, prune_checkpoints, run};
+        code = sk_writer_add_checkpoint(run->writer, run->world, &file, &error);
+        free(path);
+        run->waiting_step = code ? -1 : step;
+        run->checkpoint_wall = sk_wall_ms();
+    }
+    if (!code && (waits || !run->writer))
+        code = await_checkpoint(run, &error);
+    return tell(run, code, &error);
 }
 
 /* After an interruption: prints the saved state and the command that resumes. */
@@ -289,7 +304,7 @@ static int step_to_end(run_state *run)
         if (!code && at_frame)
             code = tell(run, run_tables_write_bodies(&run->tables, run->world, &error), &error);
         if (!code && interval_ms > 0 && sk_wall_ms() - run->checkpoint_wall >= interval_ms)
-            code = save_checkpoint(run);
+            code = save_checkpoint(run, 0);
         if (code)
             return code;
         progress_step(&run->progress, selkie_world_statistics(run->world), selkie_world_frame(run->world), at_frame);
@@ -483,10 +498,11 @@ static int finish(run_state *run, int code)
 
     /* Final files; a checkpoint also after an interruption. */
     if (code == EXIT_GOOD || code == EXIT_INTERRUPTED) {
-        int saved = save_checkpoint(run);
+        int saved = save_checkpoint(run, 1);
         if (saved)
             code = saved;
-    }
+    } else
+        await_checkpoint(run, &error); /* what has failed is known */
     if (code == EXIT_GOOD)
         code = tell(run, run_tables_close(&run->tables, &error), &error);
     if (code == EXIT_GOOD && run->scene->whitewater.enabled && run->scene->domain.dimension == 3)
@@ -535,7 +551,7 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
         code = prepare_folder(run, start);
     if (!code && run->arguments->values[run_from].given) {
         code = record_start(&run->folder, run->arguments->values[run_from].text);
-        code = code ? code : save_checkpoint(run);
+        code = code ? code : save_checkpoint(run, 1);
     }
     if (code)
         return code;
@@ -596,8 +612,11 @@ static int run_run(const tool_arguments *arguments)
         return complain("'selkie run' needs a SCENE; 'selkie list' shows those that come with the program");
 
     /* Choose the folder and the scene, and run it. */
-    run_state run = {
-        .arguments = arguments, .quiet = values[run_quiet].given, .saved_step = -1, .folder = {.lock = -1}};
+    run_state run = {.arguments = arguments,
+                     .quiet = values[run_quiet].given,
+                     .saved_step = -1,
+                     .waiting_step = -1,
+                     .folder = {.lock = -1}};
     run_start start = resume ? RUN_RESUME : force ? RUN_FORCE : RUN_FRESH;
     char *scene_path = NULL;
     if (arguments->operand_count && !(scene_path = find_scene(arguments->operands[0])))
