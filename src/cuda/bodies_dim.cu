@@ -157,7 +157,8 @@ static selkie_code fetch_rows(sk_step *step, near_rows *near, selkie_error *erro
                     SK_BLOCK_CELLS, &cuda->device->step, cuda->data, cuda->solver,
                     (const int32_t *)(const void *)(staged->there + places), grid->block_count,
                     (float *)(void *)(staged->there + rows), (int32_t *)(void *)(staged->there + slots));
-    SK_CUDA_TRY(cudaMemcpyAsync(staged->here, staged->there, places, cudaMemcpyDeviceToHost, cuda->stream),
+    SK_CUDA_TRY(cudaMemcpyAsync(staged->here, staged->there, slots + (blocks + 1) * sizeof(int32_t),
+                                cudaMemcpyDeviceToHost, cuda->stream),
                 "a copy of the matrix", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the matrix", error);
     near->rows = (const float *)(const void *)(staged->here + rows);

@@ -137,7 +137,7 @@ static void *take_stage(sk_cuda *cuda, size_t bytes)
     cudaStreamSynchronize(cuda->copy_stream); /* the frame before may be there still */
     sk_cuda_give(cuda, cuda->stage, cuda->stage_bytes);
     cuda->stage = NULL, cuda->stage_bytes = 0;
-    if (sk_cuda_take(cuda, &cuda->stage, bytes + bytes / 8, 0, NULL) != SELKIE_OK)
+    if (sk_cuda_take(cuda, &cuda->stage, bytes + bytes / 8, 1, NULL) != SELKIE_OK) /* 0: gaps are copied, too */
         return NULL;
     cuda->stage_bytes = bytes + bytes / 8;
     return cuda->stage;
