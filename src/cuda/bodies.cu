@@ -18,6 +18,9 @@ selkie_code sk_cuda_stage(sk_cuda_staged *staged, size_t bytes, selkie_error *er
     const size_t room = bytes + bytes / 2;
     SK_CUDA_TRY(cudaMallocHost((void **)&staged->here, room), "the bodies", error);
     SK_CUDA_TRY(cudaMalloc((void **)&staged->there, room), "the bodies", error);
+    /* Copies take the gaps between arrays along. */
+    SK_CUDA_TRY(cudaMemsetAsync(staged->there, 0, room, 0), "the bodies", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(0), "the bodies", error);
     staged->bytes = room;
     return SELKIE_OK;
 }

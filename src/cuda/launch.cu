@@ -105,6 +105,16 @@ void sk_cuda_take_graph_times(sk_cuda *cuda)
         profile->graph_count = 0;
 }
 
+/* Are kernels launched one by one, not as graphs? */
+static int launches_singly(const sk_cuda *cuda)
+{
+#ifdef SK_CUDA_SINGLE_LAUNCHES
+    return cuda != NULL;
+#else
+    return sk_cuda_times_kernels(cuda);
+#endif
+}
+
 /* Launches a graph, and times it if asked for. */
 static cudaError_t launch_graph(sk_cuda *cuda, int n)
 {
@@ -176,7 +186,7 @@ sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
     const cudaGraphNode_t *after;
     size_t count;
     cuda->condition = 0;
-    if (sk_cuda_times_kernels(cuda))
+    if (launches_singly(cuda))
         return 0;
     cudaGraph_t graph = recorded(cuda, &after, &count);
     if (cudaGraphConditionalHandleCreate(&cuda->condition, graph, 1, cudaGraphCondAssignDefault) != cudaSuccess)
@@ -187,13 +197,13 @@ sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
 void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done)
 {
     int is_done = 0;
-    while (sk_cuda_times_kernels(cuda) && !is_done) {
+    while (launches_singly(cuda) && !is_done) {
         body(cuda, step);
         if (cudaMemcpyAsync(&is_done, done, sizeof is_done, cudaMemcpyDeviceToHost, cuda->stream) != cudaSuccess ||
             cudaStreamSynchronize(cuda->stream) != cudaSuccess)
             return; /* sk_cuda_run reports it */
     }
-    if (sk_cuda_times_kernels(cuda))
+    if (launches_singly(cuda))
         return;
     const cudaGraphNode_t *after;
     size_t count;
@@ -239,7 +249,7 @@ selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launch
     sk_cuda *cuda = step->cuda;
     int n = 0;
     SK_TRY(sk_cuda_begin(step, error));
-    if (sk_cuda_times_kernels(cuda)) {
+    if (launches_singly(cuda)) {
         launches(cuda, step);
         SK_CUDA_TRY(cudaGetLastError(), name, error);
         return SELKIE_OK;
