@@ -1,5 +1,6 @@
 /* SPH between walls of boundary particles: water at rest, and the dam break of Martin and Moyce 1952. */
 #include "table.h"
+#include "cuda/cuda.h"
 #include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
@@ -151,6 +152,8 @@ static void sloshing(void **state)
     t.scene.time.cfl = 0.0;
     add_liquid(&t, box_shape(0, 0, 0, width, depth, 1));
     selkie_world *world = make_world_threads(&t.scene, 1);
+    assert_int_equal(sk_world_fetch(world, 0, NULL), SELKIE_OK);
+    sk_cuda_particles_changed(&world->step);
     for (int64_t p = 0; p < world->step.particles.count; p++) {
         sk_particle *particle = &world->step.particles.records[p];
         const double x = k * particle->position[0], y = k * particle->position[1];
