@@ -78,8 +78,19 @@ template <int A> SK_DEVICE void correct_face(const stress_level &fine, const str
 }
 
 /* Sweeps of a visit to a level, by where they count: on all levels that are not solved directly; only above the
- * coarsest one; only on a soft coarsest level below the finest; on both; only on a soft finest level. */
-enum sweep_role { SWEEP_ALWAYS, SWEEP_INNER, SWEEP_SOFT, SWEEP_MOST, SWEEP_LONE };
+ * coarsest one; only on a soft coarsest level below the finest; on both. On a soft finest level: the second or the
+ * third symmetric sweep; any of an iteration of one, two or three. */
+enum sweep_role {
+    SWEEP_ALWAYS,
+    SWEEP_INNER,
+    SWEEP_SOFT,
+    SWEEP_MOST,
+    SWEEP_SECOND,
+    SWEEP_THIRD,
+    SWEEP_OF_ONE,
+    SWEEP_OF_TWO,
+    SWEEP_OF_THREE
+};
 
 SK_DEVICE bool sweep_counts(const sk_cuda_stress *stress, int depth, int role)
 {
@@ -87,10 +98,11 @@ SK_DEVICE bool sweep_counts(const sk_cuda_stress *stress, int depth, int role)
         return false;
     const bool inner = depth < stress->bottom, soft = !inner && stress->sweeps == 2;
     return role == SWEEP_ALWAYS  ? inner || soft || stress->sweeps == 1
-           : role == SWEEP_LONE  ? stress->soft != 0
            : role == SWEEP_INNER ? inner
            : role == SWEEP_SOFT  ? soft
-                                 : inner || soft;
+           : role == SWEEP_MOST  ? inner || soft
+           : role <= SWEEP_THIRD ? stress->soft >= 2 + role - SWEEP_SECOND
+                                 : stress->soft == 1 + role - SWEEP_OF_ONE;
 }
 
 /* The row of a face: no launch of an iteration changes it. */
@@ -150,6 +162,19 @@ static __global__ void __launch_bounds__(FACES, 3)
                 load_row<A>(level, block, cell, &row);
         }
     });
+}
+
+/* Sweep n of several begins with the result of the one before times a factor: sk_stress_relaxation(). */
+static __global__ void __launch_bounds__(CELLS) relax(sk_cuda_stress *stress, int n, int role)
+{
+    SK_CUDA_WAIT();
+    if (stress->done || !sweep_counts(stress, 0, role))
+        return;
+    const stress_level &level = stress->level[0];
+    const float factor = sk_stress_relaxation(stress->soft, n);
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    for (int a = 0; a < SELKIE_DIM; a++)
+        level.x[a][(size_t)block * CELLS + threadIdx.x] *= factor;
 }
 
 static __global__ void __launch_bounds__(CELLS)
@@ -348,8 +373,24 @@ void SK_DIM(sk_cuda_launch_stress_cycle)(sk_cuda *cuda)
     launch_cycle(cuda, 0, SK_DIM(sk_cuda_stress_tail)(cuda));
 }
 
-void SK_DIM(sk_cuda_launch_lone_sweeps)(sk_cuda *cuda)
+/* Symmetric sweep number n of several on the finest level. */
+static void launch_symmetric_sweep(sk_cuda *cuda, int n, int role)
 {
-    launch_sweep(cuda, 0, 0, SWEEP_LONE);
-    launch_sweep(cuda, 0, 1, SWEEP_LONE);
+    if (n)
+        SK_LAUNCH_SIMPLE(cuda, relax, width_of_level(cuda, &cuda->stress_shadow->level[0], 0), CELLS, cuda->stress, n,
+                         role);
+    launch_sweep(cuda, 0, 0, role);
+    launch_sweep(cuda, 0, 1, role);
+}
+
+void SK_DIM(sk_cuda_launch_further_sweeps)(sk_cuda *cuda)
+{
+    launch_symmetric_sweep(cuda, 1, SWEEP_SECOND);
+    launch_symmetric_sweep(cuda, 2, SWEEP_THIRD);
+}
+
+void SK_DIM(sk_cuda_launch_lone_sweeps)(sk_cuda *cuda, int sweeps)
+{
+    for (int n = 0; n < sweeps; n++)
+        launch_symmetric_sweep(cuda, n, SWEEP_OF_ONE + sweeps - 1);
 }

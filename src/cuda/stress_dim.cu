@@ -1,5 +1,6 @@
 /* The GPU form of the stress solver: conjugate gradients in double precision, preconditioned by one multigrid cycle in
- * single precision, or by a symmetric sweep where the liquid is soft. See linalg/stress.h and cuda/stress_parts.h.
+ * single precision, or by one to three symmetric sweeps where the liquid is soft. See linalg/stress.h and
+ * cuda/stress_parts.h.
  *
  * On the CPU a soft system has an iteration of its own, which keeps the residual behind a triangle of the matrix
  * (linalg/stress_soft_dim.c). In exact arithmetic it takes the same steps as the iteration here. Its stopping rule,
@@ -16,10 +17,11 @@ extern "C" {
 
 /* --- Decisions of the iteration --- */
 
-/* Has an iteration nothing to do? One without coarse levels leaves a system that needs them to the loop at the end. */
+/* Has an iteration nothing to do? One of `lone` sweeps without coarse levels leaves a system that needs others to the
+ * loop at the end. */
 SK_DEVICE bool is_over(const sk_cuda_stress *stress, int lone)
 {
-    return stress->done || (lone && !stress->soft);
+    return stress->done || (lone && stress->soft != lone);
 }
 
 /* Is a pass over? The rules of `iterate` in linalg/stress_dim.c. */
@@ -31,31 +33,20 @@ SK_DEVICE void look_for_end(sk_cuda_stress *stress, int max_iterations)
     stress->done = stress->converged || stress->iteration >= max_iterations || !(stress->norm < INFINITY);
 }
 
-/* Would a further reduction of the energy help? As `soften` in linalg/stress_soft_dim.c. */
-SK_DEVICE bool goes_on_softly(const sk_cuda_stress *stress, int max_iterations)
-{
-    return stress->norm > stress->tolerance * stress->size && sk_stress_gains(stress->norm, stress->before) &&
-           stress->iteration < max_iterations;
-}
-
 /* After a cycle: the products of its result with r and with q. */
 SK_DEVICE void decide_direction(sk_cuda_stress *stress, double product, double old, int max_iterations)
 {
     const double now = stress->scale * product;
     stress->visits++;
-    if (stress->softly && !stress->fresh && !(now > stress->enough && stress->iteration < max_iterations)) {
-        stress->fresh = stress->softly = goes_on_softly(stress, max_iterations);
-        stress->energy = 0.0;
-        if (!stress->softly) {
-            look_for_end(stress, max_iterations);
-            if (stress->done)
-                return;
-        }
+    if (stress->soft && !stress->fresh && !(now > stress->enough && stress->iteration < max_iterations)) {
+        look_for_end(stress, max_iterations); /* as `soften` in linalg/stress_soft_dim.c */
+        if (stress->done)
+            return;
+        stress->fresh = 1;
     }
     if (stress->fresh) {
-        /* Less than what is needed: the energy is not the size of the residual itself. */
-        const double reduction = fmax(0.7 * stress->tolerance * stress->size / stress->norm, 1e-5);
-        stress->before = stress->norm;
+        const double reduction =
+            sk_stress_reduction(stress->tolerance * stress->size, stress->norm, stress->corrections++);
         stress->enough = reduction * reduction * now;
         stress->energy = 0.0;
         stress->fresh = 0;
@@ -63,7 +54,7 @@ SK_DEVICE void decide_direction(sk_cuda_stress *stress, double product, double o
     /* The cycle is not the same linear function each time: rounding in single precision matters for stiff liquid. This
      * beta, of Polak and Ribiere, makes up for it: r fell by alpha q. */
     stress->beta = !(stress->energy > 0.0) ? 0.0
-                   : stress->softly        ? now / stress->energy
+                   : stress->soft          ? now / stress->energy
                                            : -stress->alpha * stress->scale * old / stress->energy;
     stress->now = now;
 }
@@ -156,7 +147,7 @@ static __global__ void __launch_bounds__(CELLS) multiply(sk_cuda_stress *stress,
     }
     double total[2];
     if (!of_start && sum_over_blocks(stress, total) && threadIdx.x == 0)
-        stress->alpha = stress->softly && !(total[0] > 0.0) ? 0.0 : stress->now / total[0];
+        stress->alpha = stress->soft && !(total[0] > 0.0) ? 0.0 : stress->now / total[0];
 }
 
 /* x += alpha p, r -= alpha q, or at the start of a pass r -= q if it is the first. The level gets r over the size it
@@ -198,12 +189,11 @@ static __global__ void __launch_bounds__(CELLS)
     stress->iteration = starts ? 0 : stress->iteration + 1;
     if (starts) {
         stress->alpha = stress->now = 0.0;
-        stress->before = INFINITY;
-        stress->visits = 0;
+        stress->visits = stress->corrections = 0;
         stress->done = stress->failed;
-        stress->fresh = stress->softly = stress->soft && !stress->failed && goes_on_softly(stress, most);
+        stress->fresh = stress->soft;
     }
-    if (!stress->done && (!stress->softly || !(stress->norm < INFINITY)))
+    if (!stress->done && (starts || !stress->soft || !(stress->norm < INFINITY)))
         look_for_end(stress, most);
     if (!starts)
         SK_CUDA_SET_CONDITION(handle, !stress->done);
@@ -398,12 +388,38 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
     launch_step(cuda, 0);
 }
 
-/* An iteration of soft liquid. */
-static void launch_lone_iteration(sk_cuda *cuda, const sk_step *host)
+/* An iteration of soft liquid, by the number of its sweeps. */
+static void launch_sweep_iteration(sk_cuda *cuda, int sweeps)
+{
+    SK_DIM(sk_cuda_launch_lone_sweeps)(cuda, sweeps);
+    launch_step(cuda, sweeps);
+}
+
+static void launch_one_sweep(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_DIM(sk_cuda_launch_lone_sweeps)(cuda);
-    launch_step(cuda, 1);
+    launch_sweep_iteration(cuda, 1);
+}
+
+static void launch_two_sweeps(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_sweep_iteration(cuda, 2);
+}
+
+static void launch_three_sweeps(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_sweep_iteration(cuda, 3);
+}
+
+/* An iteration of any liquid. */
+static void launch_any_iteration(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_DIM(sk_cuda_launch_stress_cycle)(cuda);
+    SK_DIM(sk_cuda_launch_further_sweeps)(cuda);
+    launch_step(cuda, 0);
 }
 
 /* Does the loop have anything to do? */
@@ -418,7 +434,7 @@ static void launch_rest_of_pass(sk_cuda *cuda, const sk_step *host)
 {
     const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
     SK_LAUNCH_SIMPLE(cuda, look_at_stress, 1, 1, cuda->stress, handle);
-    sk_cuda_repeat(cuda, host, launch_iteration, &cuda->stress->done);
+    sk_cuda_repeat(cuda, host, launch_any_iteration, &cuda->stress->done);
     SK_LAUNCH_SIMPLE(cuda, end_pass, 1, 1, cuda->stress, cuda->data);
 }
 
@@ -459,13 +475,16 @@ selkie_code SK_DIM(sk_cuda_iterate_stress)(sk_step *step, int kind, selkie_error
     /* One graph for each first level of the cluster. */
     static const char *const names[1 + SK_CUDA_TAIL_DEPTHS] = {"", "viscosity_iteration_1", "viscosity_iteration_2",
                                                                "viscosity_iteration_3", "viscosity_iteration_4"};
+    static const char *const soft_names[4] = {"", "viscosity_one_sweep", "viscosity_two_sweeps",
+                                              "viscosity_three_sweeps"};
+    static void (*const soft_launch[4])(sk_cuda *, const sk_step *) = {NULL, launch_one_sweep, launch_two_sweeps,
+                                                                       launch_three_sweeps};
     const int *before = step->cuda->last[kind].iterations;
-    const int visits = before[0] > before[1] ? before[0] : before[1];
+    const int visits = before[0] > before[1] ? before[0] : before[1], sweeps = step->cuda->results->viscosity.soft;
     for (int n = 0; n < visits; n++) {
         step->cuda->condition = 0;
-        SK_TRY(step->cuda->results->viscosity.soft
-                   ? sk_cuda_run(step, "viscosity_iteration", launch_lone_iteration, error)
-                   : sk_cuda_run(step, names[SK_DIM(sk_cuda_stress_tail)(step->cuda)], launch_iteration, error));
+        SK_TRY(sweeps ? sk_cuda_run(step, soft_names[sweeps], soft_launch[sweeps], error)
+                      : sk_cuda_run(step, names[SK_DIM(sk_cuda_stress_tail)(step->cuda)], launch_iteration, error));
     }
     return SELKIE_OK;
 }

@@ -67,7 +67,7 @@ struct sk_cuda_stress {
     unsigned stiffness[SK_STRESS_LEVELS]; /* bits of stress over mass */
     int bottom, sweeps;                   /* the coarsest level; its symmetric sweeps, 0 = it is solved directly */
     int direct, bottom_unknowns, singular;
-    int soft;     /* the finest level is the only one, and sweeps do */
+    int soft;     /* symmetric sweeps of an iteration, where the finest level is the only one; else 0 */
     int overflow; /* a level or the list of parts had no room */
     int part_count;
     unsigned largest_mass;               /* bits */
@@ -76,8 +76,8 @@ struct sk_cuda_stress {
 
     /* of a pass */
     int pass, iteration, visits, done, converged, failed;
-    int softly, fresh; /* sweeps reduce the energy of the residual; such a reduction begins */
-    double tolerance, size, norm, scale, energy, now, alpha, beta, before, enough;
+    int fresh, corrections; /* a reduction of the energy of the residual by sweeps begins; number of those before it */
+    double tolerance, size, norm, scale, energy, now, alpha, beta, enough;
     int most_iterations, pass_visits[SK_VISCOUS_PASSES];
     double residual;
 };
@@ -249,11 +249,12 @@ void SK_DIM(sk_cuda_next_stress)(sk_cuda *cuda, const sk_step *host);
 void SK_DIM(sk_cuda_end_stress)(sk_cuda *cuda, const sk_step *host);
 selkie_code SK_DIM(sk_cuda_iterate_stress)(sk_step *step, int kind, selkie_error *error);
 void SK_DIM(sk_cuda_launch_momenta)(sk_cuda *cuda);
-/* A cycle; the forward and the backward sweep that stand for it where the liquid is soft; the first level that the
- * cycle leaves to a cluster, at most SK_CUDA_TAIL_DEPTHS. */
+/* A cycle, or where the liquid is soft, so many symmetric sweeps as it takes; only such sweeps, if it takes `sweeps`
+ * of them; the first level that the cycle leaves to a cluster, at most SK_CUDA_TAIL_DEPTHS. */
 enum { SK_CUDA_TAIL_DEPTHS = 4 };
 void SK_DIM(sk_cuda_launch_stress_cycle)(sk_cuda *cuda);
-void SK_DIM(sk_cuda_launch_lone_sweeps)(sk_cuda *cuda);
+void SK_DIM(sk_cuda_launch_further_sweeps)(sk_cuda *cuda);
+void SK_DIM(sk_cuda_launch_lone_sweeps)(sk_cuda *cuda, int sweeps);
 int SK_DIM(sk_cuda_stress_tail)(const sk_cuda *cuda);
 
 #endif

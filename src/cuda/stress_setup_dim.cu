@@ -55,15 +55,20 @@ static __global__ void __launch_bounds__(CELLS)
     }
 }
 
-/* Could sweeps alone solve a level? */
-SK_DEVICE bool may_be_soft(const sk_cuda_stress *stress, int depth)
+SK_DEVICE float stiffness_of(const sk_cuda_stress *stress, int depth)
 {
     union {
         unsigned bits;
         float value;
     } stiffness;
     stiffness.bits = stress->stiffness[depth];
-    return stiffness.value <= (depth ? SK_STRESS_SOFT_COARSE : SK_STRESS_SOFT);
+    return stiffness.value;
+}
+
+/* Could sweeps alone solve a level? */
+SK_DEVICE bool may_be_soft(const sk_cuda_stress *stress, int depth)
+{
+    return stiffness_of(stress, depth) <= (depth ? SK_STRESS_SOFT_COARSE : SK_STRESS_SOFT);
 }
 
 /* Is half of the stress on a row, or more, from rows with the bit `mark` in `held`? Faces that are no unknowns hold. */
@@ -288,7 +293,7 @@ static __global__ void choose_bottom(sk_cuda_stress *stress)
         depth++;
     }
     stress->bottom = depth;
-    stress->soft = soft && depth == 0;
+    stress->soft = soft && depth == 0 ? sk_stress_lone_sweeps(stiffness_of(stress, 0)) : 0;
     stress->sweeps = !soft ? SK_STRESS_LAST_SWEEPS : depth ? 2 : 1;
     stress->direct = !soft && stress->unknowns[depth] > 0 && stress->unknowns[depth] <= SK_STRESS_DIRECT;
     stress->bottom_unknowns = stress->direct ? stress->unknowns[depth] : 0;

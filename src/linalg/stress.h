@@ -9,10 +9,10 @@
  * free surface. A face of mass 0 is an unknown if stress acts on it. q is 0 in the first pass; each further pass lowers
  * it by b div u, which brings u closer to zero divergence (an augmented Lagrangian).
  *
- * Solver: conjugate gradients in double precision, with one V(2,2) cycle of a geometric multigrid in single precision.
- * The smoother is Gauss-Seidel in two colours a component, so rows of a colour are independent. Weights of coarse
- * levels are means of the fine ones by the interpolation of the strain. They vanish for rigid motions, as on the fine
- * level.
+ * Solver: conjugate gradients in double precision, with one V(2,2) cycle of a geometric multigrid in single precision,
+ * or, for soft liquid, one to three symmetric sweeps. The smoother is Gauss-Seidel in two colours a component, so rows
+ * of a colour are independent. Weights of coarse levels are means of the fine ones by the interpolation of the strain.
+ * They vanish for rigid motions, as on the fine level.
  *
  * Fields are arrays [block_count][cells of a block]; block 0 is the shared empty block, zero everywhere. The lower face
  * across axis d of a cell has the cell's place, the edge across axes a and b the place of the cell above it along both.
@@ -52,6 +52,7 @@ typedef struct sk_stress_report {
     int iterations; /* of the pass with the most */
     int converged;
     int levels;
+    int sweeps; /* of an iteration without coarse levels; 0 = there are coarse levels */
     int64_t unknowns;
     double residual;
     double setup_ms, solve_ms;

@@ -557,27 +557,20 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 
     sk_stress_hierarchy hierarchy;
     sk_stress_strips strips;
-    int soft;
     double begin = sk_wall_ms();
     memset(report, 0, sizeof *report);
-    SK_TRY(SK_DIM(sk_stress_begin)(system, options, &hierarchy, &report->unknowns, &soft, error));
-    if (soft)
-        SK_TRY(SK_DIM(sk_stress_make_strips)(&hierarchy.levels[0], options, &strips, &soft, error));
-    if (soft) {
-        report->levels = 1;
-        report->setup_ms = sk_wall_ms() - begin;
-        begin = sk_wall_ms();
-        SK_TRY(solve_strips(system, options, &strips, report, error));
-        report->solve_ms = sk_wall_ms() - begin;
-        if (report->converged || report->iterations >= options->max_iterations)
-            return SELKIE_OK;
-        begin = sk_wall_ms(); /* sweeps have stalled */
-    }
-    SK_TRY(SK_DIM(sk_stress_make_levels)(system, options, &hierarchy, error));
-    report->levels = hierarchy.count;
-    report->setup_ms += sk_wall_ms() - begin;
+    SK_TRY(SK_DIM(sk_stress_begin)(system, options, &hierarchy, &report->unknowns, &report->sweeps, error));
+    if (report->sweeps)
+        SK_TRY(SK_DIM(sk_stress_make_strips)(&hierarchy.levels[0], options, &strips, &report->sweeps, error));
+    if (!report->sweeps)
+        SK_TRY(SK_DIM(sk_stress_make_levels)(system, options, &hierarchy, error));
+    report->levels = report->sweeps ? 1 : hierarchy.count;
+    report->setup_ms = sk_wall_ms() - begin;
     begin = sk_wall_ms();
-    SK_TRY(solve_levels(system, options, &hierarchy, report, error));
-    report->solve_ms += sk_wall_ms() - begin;
+    if (report->sweeps)
+        SK_TRY(solve_strips(system, options, &strips, report, error));
+    else
+        SK_TRY(solve_levels(system, options, &hierarchy, report, error));
+    report->solve_ms = sk_wall_ms() - begin;
     return SELKIE_OK;
 }

@@ -36,12 +36,16 @@ enum {
 /* Rows with a smaller diagonal are no unknowns: less than a millionth of a full face. */
 #define SK_STRESS_SMALLEST_DIAGONAL 1e-6f
 
-/* Most stress over mass of rows for which sweeps do: of the finest level, and of others. Sweeps then take up to 30
- * iterations, and 0.5 to 0.8 of the time of coarse levels. For coarse levels 1.5 is the most that costs no iteration: a
- * box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations with 0.4 and with 1.5, and 6, 6 and 6 with 6.
- */
-#define SK_STRESS_SOFT 48.0f
+/* Most stress over mass of rows for which sweeps do: of the finest level, and of others. Sweeps take about half of the
+ * time of coarse levels. In 3D the bulk viscosity makes stiffer rows loose (SK_STRESS_HELD). For coarse levels 1.5 is
+ * the most that costs no iteration: a box of 48^3 with strengths of 3, 10 and 30 takes 5, 6 and 6 iterations with 0.4
+ * and with 1.5, and 6, 6 and 6 with 6. */
+#define SK_STRESS_SOFT (SELKIE_DIM == 2 ? 72.0f : 56.0f)
 #define SK_STRESS_SOFT_COARSE 1.5f
+/* The same for one symmetric sweep an iteration, and for two. The bounds are where a box of liquid takes 20 iterations
+ * to 1e-4 in one pass, with bulk viscosity. */
+#define SK_STRESS_SOFT_ONE 9.0f
+#define SK_STRESS_SOFT_TWO (SELKIE_DIM == 2 ? 34.0f : 40.0f)
 /* Most diagonal over mass of a row that its mass holds: with the bulk viscosity, and little mass beside a surface. */
 #define SK_STRESS_HELD (SELKIE_DIM == 2 ? 240.0f : 120.0f)
 
@@ -80,6 +84,23 @@ SK_KERNEL float sk_stress_row(const sk_stress_weights *w, float coefficient[SK_S
     return diagonal;
 }
 
+/* Symmetric sweeps of an iteration without coarse levels, by the stress over mass of the stiffest rows; 0 = coarse
+ * levels cost less. */
+SK_KERNEL int sk_stress_lone_sweeps(float stiffness)
+{
+    return stiffness <= SK_STRESS_SOFT_ONE   ? 1
+           : stiffness <= SK_STRESS_SOFT_TWO ? 2
+           : stiffness <= SK_STRESS_SOFT     ? 3
+                                             : 0;
+}
+
+/* Sweep n of several begins with the result of the one before times this. With M the matrix of a sweep they then are
+ * Chebyshev's polynomial for eigenvalues of M^-1 A from 1/7 (two sweeps) or 0.06 (three) to 1. */
+SK_KERNEL float sk_stress_relaxation(int sweeps, int n)
+{
+    return sweeps == 2 ? 7.0f : n == 1 ? -2.439f : -4.711f;
+}
+
 /* The other axis number n of a face across axis a, and the axis along the edges between the two. */
 SK_KERNEL int sk_stress_axis(int a, int n)
 {
@@ -98,10 +119,12 @@ SK_KERNEL double sk_stress_tolerance(double tolerance, int is_last)
     return looser < 0.03 ? looser : 0.03;
 }
 
-/* Does a further correction in single precision help, after one that brought the residual from `before` to `norm`? */
-SK_KERNEL int sk_stress_gains(double norm, double before)
+/* To what part sweeps bring the energy of a residual `norm` that may be `enough`, in correction number n. The energy is
+ * not the size of the residual itself, so each aims at less than the one before. */
+SK_KERNEL double sk_stress_reduction(double enough, double norm, int n)
 {
-    return norm < 0.5 * before;
+    const double aim = ldexp(0.7, -n) * enough / norm;
+    return aim > 1e-5 ? aim : 1e-5;
 }
 
 /* Component of neighbour m of a face across axis a, in the order of the coefficients. */

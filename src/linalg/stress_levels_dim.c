@@ -670,7 +670,7 @@ static selkie_code find_held(const sk_stress_level *level, sk_arena *arena, int 
 }
 
 selkie_code SK_DIM(sk_stress_begin)(const sk_stress_system *system, const sk_stress_options *options,
-                                    sk_stress_hierarchy *hierarchy, int64_t *unknowns, int *soft, selkie_error *error)
+                                    sk_stress_hierarchy *hierarchy, int64_t *unknowns, int *sweeps, selkie_error *error)
 {
     sk_stress_level *level = &hierarchy->levels[0];
     memset(hierarchy, 0, sizeof *hierarchy);
@@ -693,7 +693,7 @@ selkie_code SK_DIM(sk_stress_begin)(const sk_stress_system *system, const sk_str
         for (int a = 0; a < SELKIE_DIM; a++)
             for (int r = 0; r < SK_STRESS_ROWS; r++)
                 *unknowns += __builtin_popcount(level->bits[b][a][r].unknown);
-    *soft = *unknowns > SK_STRESS_FEW_UNKNOWNS && stiffness_of(level) <= SK_STRESS_SOFT;
+    *sweeps = *unknowns > SK_STRESS_FEW_UNKNOWNS ? sk_stress_lone_sweeps(stiffness_of(level)) : 0;
     return SELKIE_OK;
 }
 

@@ -8,6 +8,9 @@
  *
  * so an iteration takes two triangular solves, as much work as one sweep, and no product with A.
  *
+ * Where the stress is larger, an iteration has two or three symmetric sweeps, each relaxed: Chebyshev's polynomial of
+ * such products. That takes about as long, and a half or a third of the iterations.
+ *
  * Vectors are in single precision. The true residual is found in double precision, and the iteration starts again. */
 #include <math.h>
 #include <omp.h>
@@ -149,16 +152,28 @@ static inline __attribute__((always_inline)) lanes neighbour_sum(const list_view
 
 /* --- The two triangles --- */
 
-/* Ends a step along w: x += alpha w, s -= alpha (w + v). Then p = s + beta p, and w = (D + U)^-1 D p, in a list of
- * segments. */
+/* What a product with A, between the triangles, is taken of: after a step along w, of the next direction, if it comes
+ * from one sweep, or of s, the first of several sweeps; of a further sweep; of the direction that comes from the last
+ * of them. */
+typedef enum soft_kind { SOFT_STEP, SOFT_FIRST, SOFT_FURTHER, SOFT_TURN } soft_kind;
+
+static inline __attribute__((always_inline)) int is_of_sweep(soft_kind kind)
+{
+    return kind == SOFT_FIRST || kind == SOFT_FURTHER;
+}
+
+/* Upper triangle: w = (D + U)^-1 D y in a list of segments. A step first: x += alpha w, s -= alpha (w + v). Then y = z
+ * = s, or y = p = s + beta p. After a product with z: y = s + alpha (z - w - v), which is the next z or, with beta p,
+ * the next p. */
 static inline __attribute__((always_inline)) void solve_upper(const soft_work *work, float alpha, float beta, int k,
-                                                              int half, int own)
+                                                              int half, int own, soft_kind kind)
 {
     const sk_stress_strips *strips = work->strips;
     const int list = sk_stress_list(k, half, own);
     const list_view view = view_list(strips, list);
     const share chunks = chunks_of(work, list);
-    lanes *s = (lanes *)(void *)strips->s, *p = (lanes *)(void *)strips->p, *x = (lanes *)(void *)strips->x;
+    lanes *s = (lanes *)(void *)strips->s, *p = (lanes *)(void *)strips->p;
+    lanes *x = (lanes *)(void *)strips->x, *z = (lanes *)(void *)strips->z;
     float *w = strips->w;
     const float *v = strips->v;
     for (int32_t c = chunks.first; c < chunks.last; c++) {
@@ -166,27 +181,37 @@ static inline __attribute__((always_inline)) void solve_upper(const soft_work *w
         for (int32_t n = mine.first; n < mine.last; n++) {
             const size_t here = place_of(&view, n);
             const lanes sum = neighbour_sum(&view, w, n, k / 2, half, own, SET_ALL & ~set_before(k));
-            const lanes before = lanes_at(w + here);
-            const lanes rest = s[n] - alpha * (before + lanes_at(v + here));
-            const lanes direction = rest + beta * p[n];
-            x[n] += alpha * before;
-            s[n] = rest;
-            p[n] = direction;
-            set_lanes(w + here, direction - inverse_of(&view, own, n) * sum);
+            const lanes before = lanes_at(w + here), product = before + lanes_at(v + here);
+            lanes y;
+            if (kind == SOFT_STEP || kind == SOFT_FIRST) {
+                y = s[n] - alpha * product;
+                x[n] += alpha * before;
+                s[n] = y;
+            } else
+                y = s[n] + alpha * (z[n] - product);
+            if (is_of_sweep(kind)) {
+                z[n] = y;
+            } else {
+                y += beta * p[n];
+                p[n] = y;
+            }
+            set_lanes(w + here, y - inverse_of(&view, own, n) * sum);
             COPY_END(w, &view, n, half);
         }
     }
 }
 
-/* v = (D + L)^-1 D (p - w) in a list of segments. With q = w + v, sums p D q, the curvature along w, then s D s, s D q
- * and q D q. */
-static inline __attribute__((always_inline)) void solve_lower(const soft_work *work, int k, int half, int own)
+/* Lower triangle: v = (D + L)^-1 D (y - w) in a list of segments. With q = w + v, sums y D q, the curvature along w, or
+ * of a sweep s D y; then s D s, s D q and q D q. */
+static inline __attribute__((always_inline)) void solve_lower(const soft_work *work, int k, int half, int own,
+                                                              soft_kind kind)
 {
     const sk_stress_strips *strips = work->strips;
     const int list = sk_stress_list(k, half, own);
     const list_view view = view_list(strips, list);
     const share chunks = chunks_of(work, list);
-    const lanes *s = (const lanes *)(const void *)strips->s, *p = (const lanes *)(const void *)strips->p;
+    const lanes *s = (const lanes *)(const void *)strips->s;
+    const lanes *y = (const lanes *)(const void *)(is_of_sweep(kind) ? strips->z : strips->p);
     const float *w = strips->w;
     float *v = strips->v;
     for (int32_t c = chunks.first; c < chunks.last; c++) {
@@ -194,14 +219,17 @@ static inline __attribute__((always_inline)) void solve_lower(const soft_work *w
         lanes sums[SOFT_SUMS] = {{0.0f}};
         for (int32_t n = mine.first; n < mine.last; n++) {
             const size_t here = place_of(&view, n);
-            const lanes direction = p[n], upper = lanes_at(w + here);
+            const lanes from = y[n], upper = lanes_at(w + here);
             const lanes sum = neighbour_sum(&view, v, n, k / 2, half, own, set_before(k));
-            const lanes lower = direction - upper - inverse_of(&view, own, n) * sum;
+            const lanes lower = from - upper - inverse_of(&view, own, n) * sum;
             const lanes diagonal = diagonal_of(&view, own, n), q = upper + lower, rest = s[n];
-            const lanes weighted = diagonal * q;
+            const lanes weighted = diagonal * q, weighted_rest = diagonal * rest;
             set_lanes(v + here, lower);
-            sums[0] += direction * weighted;
-            sums[1] += diagonal * rest * rest;
+            if (is_of_sweep(kind))
+                sums[0] += from * weighted_rest;
+            else
+                sums[0] += from * weighted;
+            sums[1] += rest * weighted_rest;
             sums[2] += rest * weighted;
             sums[3] += q * weighted;
             COPY_END(v, &view, n, half);
@@ -213,43 +241,60 @@ static inline __attribute__((always_inline)) void solve_lower(const soft_work *w
 
 /* A colour of a triangle; the compiler resolves the set of each. */
 static inline __attribute__((always_inline)) void solve_colour(const soft_work *work, float alpha, float beta, int k,
-                                                               int lower)
+                                                               int lower, soft_kind kind)
 {
     for (int part = 0; part < 4; part++) {
         if (part == 0)
-            lower ? solve_lower(work, k, 0, 0) : solve_upper(work, alpha, beta, k, 0, 0);
+            lower ? solve_lower(work, k, 0, 0, kind) : solve_upper(work, alpha, beta, k, 0, 0, kind);
         else if (part == 1)
-            lower ? solve_lower(work, k, 0, 1) : solve_upper(work, alpha, beta, k, 0, 1);
+            lower ? solve_lower(work, k, 0, 1, kind) : solve_upper(work, alpha, beta, k, 0, 1, kind);
         else if (part == 2)
-            lower ? solve_lower(work, k, 1, 0) : solve_upper(work, alpha, beta, k, 1, 0);
+            lower ? solve_lower(work, k, 1, 0, kind) : solve_upper(work, alpha, beta, k, 1, 0, kind);
         else
-            lower ? solve_lower(work, k, 1, 1) : solve_upper(work, alpha, beta, k, 1, 1);
+            lower ? solve_lower(work, k, 1, 1, kind) : solve_upper(work, alpha, beta, k, 1, 1, kind);
     }
     sk_team_wait(work->team);
 }
 
-static void solve_uppers(const soft_work *work, float alpha, float beta)
+static inline __attribute__((always_inline)) void solve_lowers(const soft_work *work, soft_kind kind,
+                                                               double sums[SOFT_SUMS])
 {
+    solve_colour(work, 0.0f, 0.0f, 0, 1, kind);
+    solve_colour(work, 0.0f, 0.0f, 1, 1, kind);
+    solve_colour(work, 0.0f, 0.0f, 2, 1, kind);
+    solve_colour(work, 0.0f, 0.0f, 3, 1, kind);
 #if SELKIE_DIM == 3
-    solve_colour(work, alpha, beta, 5, 0);
-    solve_colour(work, alpha, beta, 4, 0);
+    solve_colour(work, 0.0f, 0.0f, 4, 1, kind);
+    solve_colour(work, 0.0f, 0.0f, 5, 1, kind);
 #endif
-    solve_colour(work, alpha, beta, 3, 0);
-    solve_colour(work, alpha, beta, 2, 0);
-    solve_colour(work, alpha, beta, 1, 0);
-    solve_colour(work, alpha, beta, 0, 0);
+    add_partial(work, sums);
 }
 
-static void solve_lowers(const soft_work *work)
+/* A product with A between the triangles, w + v, and its sums. */
+static inline __attribute__((always_inline)) void multiply_kind(const soft_work *work, float alpha, float beta,
+                                                                soft_kind kind, double sums[SOFT_SUMS])
 {
-    solve_colour(work, 0.0f, 0.0f, 0, 1);
-    solve_colour(work, 0.0f, 0.0f, 1, 1);
-    solve_colour(work, 0.0f, 0.0f, 2, 1);
-    solve_colour(work, 0.0f, 0.0f, 3, 1);
 #if SELKIE_DIM == 3
-    solve_colour(work, 0.0f, 0.0f, 4, 1);
-    solve_colour(work, 0.0f, 0.0f, 5, 1);
+    solve_colour(work, alpha, beta, 5, 0, kind);
+    solve_colour(work, alpha, beta, 4, 0, kind);
 #endif
+    solve_colour(work, alpha, beta, 3, 0, kind);
+    solve_colour(work, alpha, beta, 2, 0, kind);
+    solve_colour(work, alpha, beta, 1, 0, kind);
+    solve_colour(work, alpha, beta, 0, 0, kind);
+    solve_lowers(work, kind, sums);
+}
+
+static void multiply(const soft_work *work, float alpha, float beta, soft_kind kind, double sums[SOFT_SUMS])
+{
+    if (kind == SOFT_STEP)
+        multiply_kind(work, alpha, beta, SOFT_STEP, sums);
+    else if (kind == SOFT_FIRST)
+        multiply_kind(work, alpha, beta, SOFT_FIRST, sums);
+    else if (kind == SOFT_FURTHER)
+        multiply_kind(work, alpha, beta, SOFT_FURTHER, sums);
+    else
+        multiply_kind(work, alpha, beta, SOFT_TURN, sums);
 }
 
 /* --- The iteration --- */
@@ -298,34 +343,77 @@ static void end(const soft_work *work, double scale, float alpha)
     sk_team_wait(work->team);
 }
 
-/* Corrects the solution by what lowers the residual, in p, to about `reduction`. The energy s D s after a step is
- * predicted from sums before it, and found again for the next one (Chen and Carson, SIAM J. Matrix Anal. Appl. 41,
- * 2020): so a loop over all rows fewer does. Returns the number of iterations. */
-static int correct(const soft_work *work, double scale, double reduction, int max_iterations)
+/* s = (D + L)^-1 r, where p holds D^-1 r: into v, which a step of -1 takes off s = 0. Returns its energy s D s. */
+static double find_start(const soft_work *work)
 {
     double sums[SOFT_SUMS];
-    begin(work, 1.0 / scale);
-    solve_lowers(work);
-    add_partial(work, sums);
-    double energy = sums[3]; /* s = v, which the first step takes off s = 0 */
+    solve_lowers(work, SOFT_TURN, sums);
+    return sums[3];
+}
+
+/* Iterations with one sweep, until the energy s D s falls to `reduction` squared. The energy after a step is predicted
+ * from sums before it, and found again for the next one (Chen and Carson, SIAM J. Matrix Anal. Appl. 41, 2020): so a
+ * loop over all rows fewer does. Returns their number; *step: the last step, which has not been taken. */
+static int iterate_once(const soft_work *work, double reduction, int max_iterations, float *step)
+{
+    double sums[SOFT_SUMS], energy = find_start(work);
     const double enough = reduction * reduction * energy;
-    float alpha = -1.0f, beta = 0.0f;
+    float beta = 0.0f;
     int iteration = 0;
+    *step = -1.0f;
     while (iteration < max_iterations && energy > enough) {
-        solve_uppers(work, alpha, beta);
-        solve_lowers(work);
-        add_partial(work, sums);
-        const double step = sums[1] / sums[0];
-        alpha = 0.0f;
-        if (!(sums[0] > 0.0) || !isfinite(step))
+        multiply(work, *step, beta, SOFT_STEP, sums);
+        const double alpha = sums[1] / sums[0];
+        *step = 0.0f;
+        if (!(sums[0] > 0.0) || !isfinite(alpha))
             break;
-        alpha = (float)step;
-        energy = fmax(sums[1] + step * (step * sums[3] - 2.0 * sums[2]), 0.0);
+        *step = (float)alpha;
+        energy = fmax(sums[1] + alpha * (alpha * sums[3] - 2.0 * sums[2]), 0.0);
         beta = (float)(energy / sums[1]);
         iteration++;
     }
-    end(work, scale, alpha);
     return iteration;
+}
+
+/* The same with several sweeps: they turn s into z, by z = s and then z = s + relaxation (z - A z), with A between the
+ * triangles. The energy is s D z. */
+static int iterate_with_sweeps(const soft_work *work, double reduction, int max_iterations, float *step)
+{
+    const int sweeps = work->strips->sweeps;
+    const float last = sk_stress_relaxation(sweeps, sweeps - 1);
+    double sums[SOFT_SUMS], energy = 0.0, enough = 0.0;
+    int iteration = 0;
+    *step = -1.0f;
+    find_start(work);
+    for (;; iteration++) {
+        multiply(work, *step, 0.0f, SOFT_FIRST, sums);
+        for (int n = 1; n + 1 < sweeps; n++)
+            multiply(work, sk_stress_relaxation(sweeps, n), 0.0f, SOFT_FURTHER, sums);
+        const double now = sums[1] + (double)last * (sums[0] - sums[2]);
+        const double beta = energy > 0.0 ? now / energy : 0.0;
+        enough = iteration ? enough : reduction * reduction * now;
+        energy = now;
+        *step = 0.0f;
+        if (iteration >= max_iterations || !(now > enough))
+            break;
+        multiply(work, last, (float)beta, SOFT_TURN, sums);
+        const double alpha = now / sums[0];
+        if (!(sums[0] > 0.0) || !isfinite(alpha))
+            break;
+        *step = (float)alpha;
+    }
+    return iteration;
+}
+
+/* Corrects the solution by what lowers the residual, in p, to about `reduction`. Returns the number of iterations. */
+static int correct(const soft_work *work, double scale, double reduction, int max_iterations)
+{
+    float step;
+    begin(work, 1.0 / scale);
+    const int iterations = work->strips->sweeps == 1 ? iterate_once(work, reduction, max_iterations, &step)
+                                                     : iterate_with_sweeps(work, reduction, max_iterations, &step);
+    end(work, scale, step);
+    return iterations;
 }
 
 /* --- Residual --- */
@@ -404,16 +492,15 @@ static double find_residual(const soft_work *work, double *size)
     return sqrt(sums[0]);
 }
 
-/* Corrections in single precision while each helps. All threads take the same decisions; one reports. */
+/* Corrections in single precision. All threads take the same decisions; one reports. */
 static void soften(const soft_work *work, int max_iterations, double tolerance, sk_stress_report *report)
 {
-    double size, norm = find_residual(work, &size), before = INFINITY;
+    double size, norm = find_residual(work, &size);
     int iterations = 0;
-    while (norm > tolerance * size && sk_stress_gains(norm, before) && iterations < max_iterations) {
-        before = norm;
-        /* Less than what is needed: the iteration does not know the size of the residual itself. */
-        const double reduction = fmax(0.7 * tolerance * size / norm, 1e-5);
-        iterations += correct(work, norm, reduction, max_iterations - iterations);
+    for (int n = 0, last = 1; norm > tolerance * size && iterations < max_iterations && last > 0; n++) {
+        const double reduction = sk_stress_reduction(tolerance * size, norm, n);
+        last = correct(work, norm, reduction, max_iterations - iterations);
+        iterations += last;
         norm = find_residual(work, &size);
     }
     if (work->team.thread)

@@ -244,10 +244,11 @@ selkie_code SK_DIM(sk_stress_find_unknowns)(sk_stress_level *level, const sk_str
 /* Numbers the unknowns of a level and makes its rows. */
 selkie_code SK_DIM(sk_stress_make_rows)(sk_stress_level *level, const sk_stress_options *options, selkie_error *error);
 
-/* The finest level: its fields and the bits of its faces. *soft: its rows have so little stress that sweeps alone may
- * solve it, and it has enough of them. */
+/* The finest level: its fields and the bits of its faces. *sweeps: its rows have so little stress that so many sweeps
+ * an iteration may solve it, and it has enough of them; 0 = it needs coarse levels. */
 selkie_code SK_DIM(sk_stress_begin)(const sk_stress_system *system, const sk_stress_options *options,
-                                    sk_stress_hierarchy *hierarchy, int64_t *unknowns, int *soft, selkie_error *error);
+                                    sk_stress_hierarchy *hierarchy, int64_t *unknowns, int *sweeps,
+                                    selkie_error *error);
 
 /* Its rows, and the levels below it. */
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,

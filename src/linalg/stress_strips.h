@@ -48,7 +48,8 @@ typedef struct sk_stress_strips {
     sk_stress_segment_marks *marks;
     int has_ends; /* sides are joined along x */
     int32_t first[SK_STRESS_LISTS + 1], first_rows[SK_STRESS_LISTS], chunk[SK_STRESS_LISTS + 1];
-    float *s, *p, *x;                    /* [segments][faces] of the iteration */
+    int sweeps;                          /* symmetric sweeps of an iteration */
+    float *s, *p, *x, *z;                /* [segments][faces] of the iteration; z only of several sweeps */
     float *w, *v;                        /* [planes][plane] likewise */
     double *solution, *right;            /* [planes][plane] */
     double *partial[SK_STRESS_PARTIALS]; /* [chunks] */
@@ -145,9 +146,9 @@ static inline __attribute__((always_inline, unused)) lanes sk_stress_lanes_where
     return (lanes)(mask & (int_lanes)values);
 }
 
-/* Makes the strips of a level whose unknowns are found. *soft = 0 if a row is not held: see find_held(). */
+/* Makes the strips of a level whose unknowns are found. *sweeps = 0 if a row is not held: see find_held(). */
 selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk_stress_options *options,
-                                          sk_stress_strips *strips, int *soft, selkie_error *error);
+                                          sk_stress_strips *strips, int *sweeps, selkie_error *error);
 
 /* Right side and start of the strips, from the fields; faces without mass follow those beside them. */
 void SK_DIM(sk_stress_load_strips)(const sk_stress_system *system, const sk_stress_options *options,

@@ -352,6 +352,7 @@ static selkie_code take_vectors(sk_stress_strips *strips, const sk_stress_option
     SK_STRESS_TAKE(options->arena, strips->s, faces);
     SK_STRESS_TAKE(options->arena, strips->p, faces);
     SK_STRESS_TAKE(options->arena, strips->x, faces);
+    SK_STRESS_TAKE(options->arena, strips->z, strips->sweeps > 1 ? faces : 1);
     SK_STRESS_TAKE(options->arena, strips->w, values);
     SK_STRESS_TAKE(options->arena, strips->v, values);
     SK_STRESS_TAKE(options->arena, strips->solution, values);
@@ -371,11 +372,12 @@ static void clear_vectors(const sk_stress_strips *strips)
 }
 
 selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk_stress_options *options,
-                                          sk_stress_strips *strips, int *soft, selkie_error *error)
+                                          sk_stress_strips *strips, int *sweeps, selkie_error *error)
 {
     int32_t(*wrap)[2];
     segment_counts *counts;
     strips->level = level;
+    strips->sweeps = *sweeps;
     strips->has_ends = level->joined[0] > 0;
     SK_TRY(place_blocks(strips, options, &wrap, error));
     SK_STRESS_TAKE(options->arena, counts, strips->count);
@@ -399,8 +401,8 @@ selkie_code SK_DIM(sk_stress_make_strips)(const sk_stress_level *level, const sk
     int32_t loose = 0;
     for (int32_t n = 0; n < rows; n++)
         loose |= strips->marks[n].any_loose;
-    *soft = !loose || find_held(strips, strips->w);
-    if (*soft)
+    *sweeps = !loose || find_held(strips, strips->w) ? *sweeps : 0;
+    if (*sweeps)
         clear_vectors(strips);
     return SELKIE_OK;
 }

@@ -92,9 +92,11 @@ static void compare_viscous_steps(const viscous_case *of)
         compare_viscous_steps(&of);                                                                                    \
     }
 
-/* Levels down to a direct solve; sweeps alone; levels that end where sweeps do. */
+/* Levels down to a direct solve; one, two and three sweeps alone; levels that end where sweeps do. */
 VISCOUS_TEST(test_stiff_2d, 2, 6, {10.0, 10.0}, {1000.0, 1000.0}, SELKIE_WALL_FREE_SLIP, 0.0)
 VISCOUS_TEST(test_soft_2d, 2, 6, {0.05, 0.05}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
+VISCOUS_TEST(test_two_sweeps_2d, 2, 6, {0.25, 0.25}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
+VISCOUS_TEST(test_three_sweeps_2d, 2, 6, {0.5, 0.5}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
 VISCOUS_TEST(test_levels_2d, 2, 6, {1.0, 1.0}, {1000.0, 1000.0}, SELKIE_WALL_NO_SLIP, 0.0)
 VISCOUS_TEST(test_two_2d, 2, 6, {0.1, 5.0}, {1000.0, 800.0}, SELKIE_WALL_NO_SLIP, 0.0)
 VISCOUS_TEST(test_friction_2d, 2, 4, {0.5, 0.5}, {1000.0, 1000.0}, SELKIE_WALL_FREE_SLIP, 0.4)
@@ -215,10 +217,11 @@ static void test_bodies_3d(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stiff_2d),  cmocka_unit_test(test_soft_2d),     cmocka_unit_test(test_levels_2d),
-        cmocka_unit_test(test_two_2d),    cmocka_unit_test(test_friction_2d), cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_stiff_3d),  cmocka_unit_test(test_soft_3d),     cmocka_unit_test(test_two_3d),
-        cmocka_unit_test(test_bodies_2d), cmocka_unit_test(test_bodies_3d),
+        cmocka_unit_test(test_two_sweeps_2d), cmocka_unit_test(test_three_sweeps_2d), cmocka_unit_test(test_stiff_2d),
+        cmocka_unit_test(test_soft_2d),       cmocka_unit_test(test_levels_2d),       cmocka_unit_test(test_two_2d),
+        cmocka_unit_test(test_friction_2d),   cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_stiff_3d),
+        cmocka_unit_test(test_soft_3d),       cmocka_unit_test(test_two_3d),          cmocka_unit_test(test_bodies_2d),
+        cmocka_unit_test(test_bodies_3d),
     };
     if (getenv("SELKIE_TEST_FILTER")) /* for tools that take long: a pattern of names */
         cmocka_set_test_filter(getenv("SELKIE_TEST_FILTER"));

@@ -121,6 +121,62 @@ static void few_iterations(void **state)
             }
 }
 
+/* The same at every strength around those where sweeps give over to more sweeps, and these to coarse levels: in 7 %
+ * steps, the stress of a row from 2 to 130 times its mass. As the viscosity phase solves it (bulk viscosity, two
+ * passes), and in one pass with and without bulk viscosity. Noise is the worst start. */
+static void few_iterations_at_every_strength(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int kind = 0; kind < 4; kind++) {
+            const int joined = kind == 3, passes = kind == 2 ? 2 : 1,
+                      size = (dimension == 2 ? 64 : 16) / (1 + SANITIZED);
+            const float step = SANITIZED ? 1.5f : 1.07f;
+            int most[4] = {0, 0, 0, 0};
+            cube c;
+            make_cube_of(&c, dimension, size, joined);
+            for (float ratio = 2.0f; ratio < 130.0f; ratio *= step) {
+                fill(&c, size, 0.0, ratio / (2.0f * (float)dimension + 2.0f), kind ? 4.0f : 0.0f);
+                set_velocity(&c, noise);
+                const sk_stress_report report = solve(&c, 1e-4, passes, 1);
+                assert_true(report.converged);
+                if (report.iterations > 20)
+                    print_error("%dD, stress %g times the mass: %d iterations\n", dimension, (double)ratio,
+                                report.iterations);
+                assert_true(report.iterations <= 20);
+                most[report.sweeps] = report.iterations > most[report.sweeps] ? report.iterations : most[report.sweeps];
+            }
+            print_message(
+                "%dD%s, bulk %d, %d passes: at most %d, %d and %d iterations of 1, 2 and 3 sweeps, %d of levels\n",
+                dimension, joined ? ", joined sides" : "", kind > 0, passes, most[1], most[2], most[3], most[0]);
+            for (int n = 0; n < 4; n++)
+                assert_true(most[n] > 0);
+            free_cube(&c);
+        }
+}
+
+/* Sweeps go on until they have converged or used up their iterations: a tolerance that no number meets. They find the
+ * solution far beyond rounding in single precision, 6e-8. */
+static void sweeps_use_their_iterations(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int sweeps = 1; sweeps <= 3; sweeps++) {
+            cube c;
+            make_cube(&c, dimension, 16);
+            fill(&c, 16, 0.0, sweeps == 1 ? 1.0f : sweeps == 2 ? 3.0f : 6.0f, 4.0f);
+            set_velocity(&c, noise);
+            const sk_stress_report report = solve(&c, 0.0, 1, 1);
+            print_message("%dD, %d sweeps: residual %.1e after %d iterations\n", dimension, report.sweeps,
+                          report.residual, report.iterations);
+            assert_int_equal(report.sweeps, sweeps);
+            assert_false(report.converged);
+            assert_int_equal(report.iterations, c.max_iterations);
+            assert_true(report.residual < 1e-10);
+            free_cube(&c);
+        }
+}
+
 /* A box whose sides are joined. With 96 cells the blocks of coarse levels do not pair up, with 48 in 3D neither: such
  * levels have a period in cells. 416 cells have a level of 13: an odd period, solved directly. */
 static void iterations_across_seams(void **state)
@@ -329,6 +385,8 @@ int main(void)
         cmocka_unit_test(rigid_motion_stays),
         cmocka_unit_test(momentum_stays),
         cmocka_unit_test(few_iterations),
+        cmocka_unit_test(few_iterations_at_every_strength),
+        cmocka_unit_test(sweeps_use_their_iterations),
         cmocka_unit_test(iterations_across_seams),
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(jump_of_viscosity),
