@@ -38,6 +38,8 @@ typedef struct selkie_plan {
     size_t memory_bytes;  /*      expected peak */
     double first_step;    /* s    */
     int64_t frames;       /*      */
+    /* Those of bodies of particles, at the start. `particles` counts also the liquid that they displace. */
+    int64_t body_particles;
 } selkie_plan;
 
 SELKIE_API selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options,

@@ -47,7 +47,7 @@ CHOICES(surface_format);
 
 static const sk_enum_value picture_style_values[] = {
     {"surface", SELKIE_STYLE_SURFACE,
-     "the surface of the liquid, and of elastoplastic points in colours of their materials"},
+     "the surface of the liquid, and of elastoplastic points, bodies of particles and frozen liquid as solids"},
     {"particles", SELKIE_STYLE_PARTICLES, "each particle as a small ball"},
     {"dye", SELKIE_STYLE_DYE, "2D: every point has the colour of the nearest particle, with sharp edges"},
     {"streamlines", SELKIE_STYLE_STREAMLINES, "2D: curves along the velocity of the particles"},

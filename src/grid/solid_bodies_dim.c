@@ -192,18 +192,15 @@ static void come_nearer(sk_solids *solids, const body_surface *surface, size_t f
 {
     const f8 before = f8_load(solids->distance + first);
     const i8 nearer = distance < before;
-    unsigned left = i8_bits(nearer);
-    if (!left)
+    if (!i8_any(nearer))
         return;
+    const i8 sticks = i8_from_bytes(solids->no_slip + first);
     f8_store(solids->distance + first, f8_select(nearer, distance, before));
-    for (; left; left &= left - 1) {
-        const size_t cell = first + (size_t)__builtin_ctz(left);
-        solids->no_slip[cell] = surface->no_slip;
-        if (solids->has_grip)
-            solids->grip[cell] = surface->grip;
-        if (solids->has_friction)
-            solids->friction[cell] = 0.0f;
-    }
+    i8_to_bytes(solids->no_slip + first, (nearer & surface->no_slip) | (~nearer & sticks));
+    if (solids->has_grip)
+        f8_store(solids->grip + first, f8_select(nearer, f8_splat(surface->grip), f8_load(solids->grip + first)));
+    if (solids->has_friction)
+        f8_store(solids->friction + first, f8_select(nearer, f8_splat(0.0f), f8_load(solids->friction + first)));
 }
 
 /* How far the centres of cells lie beyond the bounds of a body along each axis, squared. In double: cells at the limit

@@ -17,13 +17,13 @@ typedef struct splat {
     float x, y, depth, radius; /* pixels, pixels, m, pixels */
     float metres;              /* radius */
     vec3 color;                /* linear */
-    int is_veil;               /* liquid in front of elastoplastic points, which it lets through */
+    int is_veil;               /* liquid in front of solids of particles, which it lets through */
 } splat;
 
 typedef struct canvas {
     const sk_stage *stage;
     const sk_camera *camera;
-    int has_points; /* elastoplastic points beside liquid */
+    int has_points; /* solids of particles beside liquid */
     size_t splat_count;
     splat *splats;
     size_t triangle_count;
@@ -202,7 +202,7 @@ static vec3 ball_color(const canvas *c, const sk_picture_particles *particles, c
 {
     vec3 color;
     if (c->has_points && sk_colors_flow(options->color) && sk_is_solid_point(c->stage, particles, i))
-        color = sk_stage_points_color(c->stage, sk_particle_material(particles, i));
+        color = sk_stage_points_color(c->stage, sk_particle_solid(c->stage, particles, i));
     else
         color = sk_stage_speed_color(options->color, sk_particle_value(particles, i, 3, options->color), scale);
     return v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
@@ -257,7 +257,8 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
 {
     sk_camera camera;
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
-    canvas c = {.stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage)};
+    canvas c = {
+        .stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage, particles)};
     const size_t pixels = (size_t)image->width * (size_t)image->height;
     sk_tones_fill(&c.tones);
     c.depth = sk_allocate(NULL, pixels * sizeof(float));
@@ -600,7 +601,8 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
 {
     sk_camera camera;
     sk_camera_frame(stage, options->time, image->width, image->height, &camera);
-    canvas c = {.stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage)};
+    canvas c = {
+        .stage = stage, .camera = &camera, .image = image, .has_points = sk_stage_has_solid_points(stage, particles)};
     sk_tones_fill(&c.tones);
     c.sample_width = coarse * 2.0f * camera.half_height / (float)image->height;
     const size_t pixels = (size_t)image->width * (size_t)image->height;

@@ -404,32 +404,59 @@ vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
     return sk_color(color == SELKIE_COLOR_WATER ? SK_MAP_WATER : SK_MAP_SPEED, scale > 0 ? speed / scale : 0.0f);
 }
 
-int sk_stage_is_elastoplastic(const sk_stage *stage, uint32_t material)
+static int is_elastoplastic(const sk_stage *stage, uint32_t material)
 {
     return material < (uint32_t)stage->scene->material_count &&
            stage->scene->materials[material].kind == SELKIE_MATERIAL_ELASTOPLASTIC;
 }
 
-int sk_stage_has_solid_points(const sk_stage *stage)
+int sk_stage_is_solid_material(const sk_stage *stage, uint32_t material)
+{
+    return material < (uint32_t)stage->scene->material_count &&
+           stage->scene->materials[material].kind != SELKIE_MATERIAL_LIQUID;
+}
+
+int sk_stage_solid_numbers(const sk_stage *stage)
+{
+    const int materials = stage->scene->material_count;
+    return 2 * (materials > 0 ? materials : 1);
+}
+
+int sk_stage_has_solid_points(const sk_stage *stage, const sk_picture_particles *particles)
 {
     int points = 0;
     for (int m = 0; m < stage->scene->material_count; m++)
-        points += sk_stage_is_elastoplastic(stage, (uint32_t)m);
-    return points > 0 && points < stage->scene->material_count;
+        points += sk_stage_is_solid_material(stage, (uint32_t)m);
+    return particles->liquid_fraction || (points > 0 && points < stage->scene->material_count);
 }
 
-vec3 sk_stage_points_color(const sk_stage *stage, uint32_t material)
+/* Frozen liquid is ice, wax (lipids, metals like gallium) or rock by its melting point. */
+static vec3 color_of_frozen(double melting_point)
+{
+    if (melting_point < 290.0)
+        return v3(0.80f, 0.88f, 0.93f);
+    return melting_point < 700.0 ? v3(0.93f, 0.86f, 0.70f) : v3(0.33f, 0.30f, 0.29f);
+}
+
+vec3 sk_stage_points_color(const sk_stage *stage, int solid)
 {
     static const float earths[3][3] = {{0.56f, 0.36f, 0.24f}, {0.90f, 0.80f, 0.62f}, {0.42f, 0.44f, 0.40f}};
     const selkie_material_def *materials = stage->scene->materials;
-    const selkie_plasticity own = materials[material].elastoplastic.plasticity;
+    const int count = stage->scene->material_count;
+    if (solid >= count) {
+        const int material = solid - sk_stage_solid_numbers(stage) / 2;
+        return color_of_frozen(material < count ? materials[material].melting_point : 0.0);
+    }
+    const selkie_plasticity own = materials[solid].elastoplastic.plasticity;
+    if (!is_elastoplastic(stage, (uint32_t)solid))
+        return sk_stage_speed_color(SELKIE_COLOR_MATERIAL, (float)solid, 1.0f);
     if (own == SELKIE_PLASTICITY_DRUCKER_PRAGER)
         return v3(0.88f, 0.72f, 0.40f);
     if (own != SELKIE_PLASTICITY_VON_MISES)
-        return sk_stage_speed_color(SELKIE_COLOR_MATERIAL, (float)material, 1.0f);
+        return sk_stage_speed_color(SELKIE_COLOR_MATERIAL, (float)solid, 1.0f);
     unsigned before = 0;
-    for (uint32_t m = 0; m < material; m++)
-        before += sk_stage_is_elastoplastic(stage, m) && materials[m].elastoplastic.plasticity == own;
+    for (uint32_t m = 0; m < (uint32_t)solid; m++)
+        before += is_elastoplastic(stage, m) && materials[m].elastoplastic.plasticity == own;
     const float *earth = earths[before % 3];
     return v3(earth[0], earth[1], earth[2]);
 }

@@ -95,23 +95,36 @@ vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale);
 float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options);
 
-/* Does a scene have elastoplastic points beside liquid? Pictures then show them as solids, and liquid lets them
- * through.
- */
-int sk_stage_has_solid_points(const sk_stage *stage);
-int sk_stage_is_elastoplastic(const sk_stage *stage, uint32_t material);
-/* Colour (sRGB) of elastoplastic points as solids: clay and dough, sand, else that of the material. */
-vec3 sk_stage_points_color(const sk_stage *stage, uint32_t material);
+/* Solids of particles in pictures have a number: that of their material for elastoplastic points and bodies of
+ * particles, and for frozen liquid that of its material behind the last one. */
+
+/* Numbers of all that a scene can have. */
+int sk_stage_solid_numbers(const sk_stage *stage);
+/* Are there solids of particles beside liquid? Pictures then show them as solids, and liquid lets them through. */
+int sk_stage_has_solid_points(const sk_stage *stage, const sk_picture_particles *particles);
+/* Is a material one of elastoplastic points or bodies? */
+int sk_stage_is_solid_material(const sk_stage *stage, uint32_t material);
+/* Colour (sRGB) of a solid: clay and dough, sand; frozen liquid as ice, wax or rock; else that of the material. */
+vec3 sk_stage_points_color(const sk_stage *stage, int solid);
 
 static inline uint32_t sk_particle_material(const sk_picture_particles *p, size_t i)
 {
     return p->material ? *(const uint32_t *)((const char *)p->material + i * p->material_stride) : 0;
 }
 
-/* Is particle i drawn as a solid beside liquid? Where stress, material and the like are coloured, it keeps those. */
+/* The number of the solid that particle i is drawn as, -1 = liquid. Where stress, material and the like are coloured,
+ * it keeps those colours. */
+static inline int sk_particle_solid(const sk_stage *stage, const sk_picture_particles *p, size_t i)
+{
+    const uint32_t material = sk_particle_material(p, i);
+    if (sk_stage_is_solid_material(stage, material))
+        return (int)material;
+    return p->liquid_fraction && p->liquid_fraction[i] < 0.5f ? sk_stage_solid_numbers(stage) / 2 + (int)material : -1;
+}
+
 static inline int sk_is_solid_point(const sk_stage *stage, const sk_picture_particles *p, size_t i)
 {
-    return sk_stage_is_elastoplastic(stage, sk_particle_material(p, i));
+    return sk_particle_solid(stage, p, i) >= 0;
 }
 
 static inline int sk_colors_flow(selkie_picture_color color)

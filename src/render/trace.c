@@ -185,7 +185,7 @@ static selkie_code move_solids(sk_tracer *t, const sk_picture_options *options, 
     return SELKIE_OK;
 }
 
-/* Obstacles, bodies, and in style surface elastoplastic points. */
+/* Obstacles, bodies, and in style surface solids of particles. */
 static selkie_code add_solids(sk_tracer *t, const sk_picture_particles *particles, const sk_picture_options *options,
                               selkie_error *error)
 {
@@ -220,12 +220,12 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for %zu particles",
                        (double)particles->count * 20 / 1048576.0, particles->count);
     size_t count = 0;
-    const int solids = sk_stage_has_solid_points(t->stage) && sk_colors_flow(t->color);
+    const int solids = sk_stage_has_solid_points(t->stage, particles) && sk_colors_flow(t->color);
     for (size_t i = 0; i < particles->count; ++i) {
         const float *x = sk_particle_position(particles, i);
         float speed = sk_particle_value(particles, i, 3, t->color);
         if (solids && sk_is_solid_point(t->stage, particles, i))
-            speed = -1.0f - (float)sk_particle_material(particles, i);
+            speed = -1.0f - (float)sk_particle_solid(t->stage, particles, i);
         if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]) || sk_picture_cuts(options, x))
             continue;
         memcpy(t->ball[count], x, 12);

@@ -28,10 +28,10 @@ typedef struct sk_tracer {
     float (*water_normals)[9]; /* at the corners of the liquid's triangles: a hit reads one place of memory, not four */
     size_t solid_triangles;
     float *solid_points;
-    int *solid_owner;     /* of a triangle: index in the stage's solids; -1 - m = elastoplastic points of material m */
+    int *solid_owner;     /* of a triangle: index in the stage's solids; -1 - m = the solid of particles m */
     float *solid_normals; /* at the corners, smooth where faces meet at less than 35 degrees */
     float (*ball)[4];     /* centre and radius */
-    float *ball_speed;    /* what is coloured; -1 - m = elastoplastic points of material m, as solids */
+    float *ball_speed;    /* what is coloured; -1 - m = the solid of particles m */
     float speed_scale;
     const sk_tones *tones;
     selkie_picture_color color;
@@ -61,17 +61,17 @@ typedef struct sk_hit {
     unsigned primitive;
 } sk_hit;
 
-/* Particles of a material; of -1: all but elastoplastic points. */
+/* Particles of a solid, by its number; of -1: those of the liquid. */
 typedef struct sk_trace_cloud {
     size_t count;
     float *position, *velocity; /* m, m/s; velocity may be NULL */
 } sk_trace_cloud;
 
-selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *particles, int material,
-                            sk_trace_cloud *cloud, selkie_error *error);
+selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *particles, int solid, sk_trace_cloud *cloud,
+                            selkie_error *error);
 void sk_trace_cloud_free(sk_trace_cloud *cloud);
 selkie_code sk_trace_surface(const sk_tracer *t, const sk_trace_cloud *cloud, sk_mesh *mesh, selkie_error *error);
-/* Adds the surfaces of elastoplastic points to the triangles of the solids (trace_points.c). */
+/* Adds the surfaces of solids of particles to the triangles of the solids (trace_points.c). */
 selkie_code sk_trace_add_points(sk_tracer *t, const sk_picture_particles *particles, double shutter,
                                 selkie_error *error);
 

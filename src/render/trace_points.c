@@ -1,4 +1,4 @@
-/* Elastoplastic points in ray traced pictures: opaque solids of their own, one surface a material. */
+/* Solids of particles in ray traced pictures: opaque, one surface a material. */
 #include "render/trace.h"
 
 #if SELKIE_HAVE_EMBREE
@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 
-selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *particles, int material,
-                            sk_trace_cloud *cloud, selkie_error *error)
+selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *particles, int solid, sk_trace_cloud *cloud,
+                            selkie_error *error)
 {
     memset(cloud, 0, sizeof *cloud);
     cloud->position = sk_allocate(NULL, (particles->count + 1) * 12);
@@ -19,8 +19,8 @@ selkie_code sk_trace_select(const sk_tracer *t, const sk_picture_particles *part
                        (double)particles->count * 24 / 1048576.0, particles->count);
     }
     for (size_t i = 0; i < particles->count; ++i) {
-        const uint32_t own = sk_particle_material(particles, i);
-        if (material < 0 ? sk_stage_is_elastoplastic(t->stage, own) : own != (uint32_t)material)
+        const int own = sk_particle_solid(t->stage, particles, i);
+        if (solid < 0 ? own >= 0 : own != solid)
             continue;
         memcpy(cloud->position + 3 * cloud->count, sk_particle_position(particles, i), 12);
         if (cloud->velocity)
@@ -97,15 +97,15 @@ static selkie_code append(sk_tracer *t, const sk_mesh *mesh, int owner, double s
 selkie_code sk_trace_add_points(sk_tracer *t, const sk_picture_particles *particles, double shutter,
                                 selkie_error *error)
 {
-    const selkie_scene *scene = t->stage->scene;
+    const int count = sk_stage_solid_numbers(t->stage);
     selkie_code code = SELKIE_OK;
-    for (int m = 0; code == SELKIE_OK && m < scene->material_count; ++m) {
+    for (int m = 0; code == SELKIE_OK && m < count; ++m) {
         sk_trace_cloud cloud;
         sk_mesh mesh = {0};
-        if (!sk_stage_is_elastoplastic(t->stage, (uint32_t)m))
+        if (m < count / 2 ? !sk_stage_is_solid_material(t->stage, (uint32_t)m) : !particles->liquid_fraction)
             continue;
         code = sk_trace_select(t, particles, m, &cloud, error);
-        if (code == SELKIE_OK)
+        if (code == SELKIE_OK && cloud.count)
             code = sk_trace_surface(t, &cloud, &mesh, error);
         if (code == SELKIE_OK)
             code = append(t, &mesh, -1 - m, shutter, error);

@@ -360,8 +360,8 @@ static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
 {
     vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
     const int owner = t->solid_owner[hit->primitive];
-    if (owner < 0) { /* elastoplastic points */
-        const vec3 color = sk_stage_points_color(t->stage, (uint32_t)(-1 - owner));
+    if (owner < 0) { /* a solid of particles */
+        const vec3 color = sk_stage_points_color(t->stage, -1 - owner);
         const vec3 albedo = v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
         return shade_lit(t, albedo, hit->point, normal, direction, 0.1f);
     }
@@ -385,7 +385,7 @@ static vec3 shade_ball(const sk_tracer *t, const sk_hit *hit, vec3 direction)
     const float *ball = t->ball[hit->primitive];
     vec3 normal = v3_unit(v3_sub(hit->point, v3(ball[0], ball[1], ball[2])));
     const float value = t->ball_speed[hit->primitive];
-    vec3 color = value < 0.0f ? sk_stage_points_color(t->stage, (uint32_t)(-1.0f - value))
+    vec3 color = value < 0.0f ? sk_stage_points_color(t->stage, (int)(-1.0f - value))
                               : sk_stage_speed_color(t->color, value, t->speed_scale);
     vec3 albedo = v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
     /* Two rays a few balls long estimate the depth of the ball among the others. */

@@ -10,6 +10,7 @@
 #include "defs/materials.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "world/world_internal.h"
 
 /* Bytes per particle and cell, rounded up; methods add their own. */
@@ -77,9 +78,9 @@ static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world
                    sk_bytes_text((double)limit, there));
 }
 
-/* Runs the checks of the methods, which a world would run at creation. */
+/* Runs the checks of the methods, which a world would run at creation, and counts the particles of bodies. */
 static selkie_code check_methods(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
-                                 sk_memory *memory, selkie_error *error)
+                                 sk_memory *memory, int64_t *body_particles, selkie_error *error)
 {
     const sk_method *chosen[SK_STEP_MAX_METHODS];
     sk_method_list methods = sk_choose_methods(sk_all_methods(), scene, chosen);
@@ -93,10 +94,12 @@ static selkie_code check_methods(const selkie_scene *scene, const sk_grid *grid,
     step.particle_mass = pow(selkie_scene_spacing(scene), step.dimension);
     step.grid = *grid;
     step.solids = *solids;
+    step.particles_per_cell = sk_scene_particles_per_cell(scene);
     for (int m = 0; m < methods.count; m++)
         if (methods.methods[m]->check)
             SK_TRY(methods.methods[m]->check(&step, error));
-    return SELKIE_OK;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID ? sk_soft_count(&step, body_particles, error)
+                                                               : SELKIE_OK;
 }
 
 /* The first step by the CFL number, from the speeds of the scene, s. */
@@ -157,17 +160,19 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
             sk_world_sample(&(sk_sampling){relative, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL},
                             NULL, &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
-        code = check_methods(relative, &grid, &solids, threads, &memory, error);
+        code = check_methods(relative, &grid, &solids, threads, &memory, &plan->body_particles, error);
     sk_threads_end(before);
 
     /* Memory, first step and frames. */
     if (code == SELKIE_OK) {
         double per_particle = bytes_per_particle(scene);
         /* Blocks extend beyond the liquid, and a splash needs more of them than the start. */
-        double active =
-            2.0 * (double)plan->liquid_cells + 64.0 * pow((double)plan->liquid_cells, (dimension - 1.0) / dimension);
-        plan->memory_bytes =
-            memory.peak + (size_t)(per_particle * (double)plan->particles + bytes_per_cell(scene) * active);
+        const double filled =
+            (double)plan->liquid_cells + (double)plan->body_particles / sk_scene_particles_per_cell(scene);
+        const double active = 2.0 * filled + 64.0 * pow(filled, (dimension - 1.0) / dimension);
+        plan->memory_bytes = memory.peak + (size_t)(per_particle * (double)(plan->particles + plan->body_particles) +
+                                                    sizeof(sk_soft_point) * (double)plan->body_particles +
+                                                    bytes_per_cell(scene) * active);
         plan->first_step = first_step(scene, plan->cell_size);
         plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));
         if (limit && plan->memory_bytes > limit)
@@ -175,7 +180,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
                 error, SELKIE_ERROR_MEMORY,
                 "%lld particles in %d x %d x %d cells need about %.1f GiB; %.1f GiB are there; use larger cells "
                 "(domain.cell_size) or fewer particles (particles.per_cell)",
-                (long long)plan->particles, plan->cells[0], plan->cells[1], plan->cells[2],
+                (long long)(plan->particles + plan->body_particles), plan->cells[0], plan->cells[1], plan->cells[2],
                 (double)plan->memory_bytes / 1073741824.0, (double)limit / 1073741824.0);
     }
 

@@ -20,6 +20,27 @@ expect "two operands" 2 "takes no argument 'b'" check dam.json b
 expect "end and frames" 2 "give one" run dam.json --end 1 --frames 3
 expect "resume and force" 2 "give one" run dam.json --resume --force
 
+# --- Two bodies in one place: 'check' refuses what 'run' refuses
+cat >places.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "resolution": 32}, "time": {"end": 0.1},
+ "materials": [{"name": "water"}, {"name": "rubber", "kind": "soft", "density": 500}],
+ "liquids": [{"material": "water", "shape": {"type": "box", "min": [0, 0], "max": [1, 0.4]}}],
+ "bodies": [{"material": "rubber", "shape": {"type": "box", "min": [0.3, 0.5], "max": [0.5, 0.7]}},
+            {"material": "rubber", "shape": {"type": "box", "min": [0.45, 0.5], "max": [0.7, 0.7]}}]}
+SCENE
+for command in check run; do
+    expect "$command: bodies of particles that overlap" 2 'bodies\[1\].shape: overlaps bodies\[0\]' $command places.json
+done
+if "$selkie" doctor | grep -q '^ode *there'; then
+    boxes='[{"shape": {"type": "box", "min": [0.3, 0.5], "max": [0.5, 0.7]}}, {"shape": {"type": "box", "min": [0.3, 0.5], "max": [0.5, 0.7]}}]'
+    for command in check run; do
+        expect "$command: two bodies in one place" 2 'bodies\[1\].shape: lies within bodies\[0\]' \
+            $command places.json --set "bodies=$boxes"
+    done
+    expect "a body around another" 2 'bodies\[1\].shape: contains bodies\[0\]' check places.json \
+        --set "bodies[1]={\"shape\": {\"type\": \"sphere\", \"center\": [0.4, 0.6], \"radius\": 0.2}}"
+fi
+
 # --- Scene files
 expect "missing file" 2 "nowhere.json: no such file" run nowhere.json
 expect "an empty name" 2 "SCENE is empty" check ""

@@ -42,6 +42,30 @@ static void draught(void **state)
         }
 }
 
+/* The same with other cells. */
+static void draught_of_cells(void **state)
+{
+    (void)state;
+    static const double ratios[] = {0.01, 0.1, 0.5, 0.9}, cells[] = {32, 48};
+    for (int n = 0; n < 8; n++) {
+        test_scene t;
+        const double h = 1.0 / cells[n / 4];
+        selkie_world *world = box_in_water(&t, h, ratios[n % 4], 0.01, SELKIE_TRANSFER_FLIP);
+        const double start = body_of(world, 0).position[1];
+        double sum = 0.0;
+        int count = 0;
+        run_until(world, 0.5);
+        for (; selkie_world_time(world) < 1.5; count++) {
+            step_world(world);
+            sum += body_of(world, 0).position[1];
+        }
+        char what[64];
+        snprintf(what, sizeof what, "floating box, ratio %g, %g cells", ratios[n % 4], cells[n / 4]);
+        at_most(what, "error of the draught, cells", fabs(sum / count - start) / h, 0.2);
+        selkie_world_destroy(world);
+    }
+}
+
 /* Half a period of bobbing between two passages of the level at rest. */
 static double half_period(double step)
 {
@@ -342,7 +366,7 @@ int main(void)
         cmocka_unit_test(added_mass), cmocka_unit_test(stack_stands),
         cmocka_unit_test(momentum),   cmocka_unit_test(momentum_of_contacts),
         cmocka_unit_test(in_waves),   cmocka_unit_test(added_mass_of_ball),
-        cmocka_unit_test(draught_3d),
+        cmocka_unit_test(draught_3d), cmocka_unit_test(draught_of_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,7 @@ typedef struct stand {
     size_t count;
     float *position, *velocity;
     uint32_t *material; /* NULL = all of the first */
+    float *fraction;    /* liquid part of the particles; NULL = 1 */
 } stand;
 
 static void stand_fill(stand *s, int dimension)
@@ -106,6 +107,7 @@ static void stand_free(stand *s)
     free(s->position);
     free(s->velocity);
     free(s->material);
+    free(s->fraction);
     free(s);
 }
 
@@ -138,7 +140,8 @@ static sk_image draw(const stand *s, const sk_picture_options *options)
                                       .velocity = s->velocity,
                                       .velocity_stride = 12,
                                       .material = s->material,
-                                      .material_stride = 4};
+                                      .material_stride = 4,
+                                      .liquid_fraction = s->fraction};
     must(sk_picture_draw(stage, &particles, options, &image, &error), &error);
     sk_stage_destroy(stage);
     assert_non_null(image.pixels);
@@ -244,6 +247,37 @@ static void test_points_beside_liquid(void **state)
         }
         assert_true(red[1] > red[0] + 192 * 108 / 20);
     }
+    stand_free(s);
+}
+
+/* So are bodies of particles, in their colour, and frozen liquid. */
+static void test_solids_beside_liquid(void **state)
+{
+    (void)state;
+    selkie_material_def materials[2];
+    stand *s = stand_with_clay(materials);
+    float *frozen = calloc(s->count, sizeof *frozen);
+    for (size_t i = 0; i < s->count; ++i)
+        frozen[i] = s->material[i] ? 0.1f : 1.0f;
+    materials[0].melting_point = materials[1].melting_point = 330.0;
+    for (int n = 0; n < 9; ++n) {
+        sk_image images[2];
+        for (int solid = 0; solid < 2; ++solid) {
+            sk_picture_options options = small_options(s);
+            materials[1].kind = SELKIE_MATERIAL_LIQUID;
+            if (solid && n < 6)
+                materials[1].kind = n < 3 ? SELKIE_MATERIAL_SOFT : SELKIE_MATERIAL_RIGID;
+            s->fraction = solid && n >= 6 ? frozen : NULL;
+            options.style = n % 3 == 1 || !SELKIE_HAVE_EMBREE ? SELKIE_STYLE_PARTICLES : SELKIE_STYLE_SURFACE;
+            options.preview = n % 3 == 2;
+            images[solid] = draw(s, &options);
+        }
+        assert_true(different_pixels(&images[0], &images[1]) > 192 * 108 / 20);
+        assert_true(n >= 6 || red_pixels(&images[1]) > red_pixels(&images[0]) + 192 * 108 / 20);
+        for (int solid = 0; solid < 2; ++solid)
+            sk_image_free(&images[solid]);
+    }
+    s->fraction = frozen;
     stand_free(s);
 }
 
@@ -750,6 +784,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface_picture),
         cmocka_unit_test(test_points_beside_liquid),
+        cmocka_unit_test(test_solids_beside_liquid),
         cmocka_unit_test(test_particles_picture),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_periodic_picture),

@@ -351,6 +351,46 @@ static void memory_that_ends_is_an_error(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* The particles of a body of particles are those of the world but for the liquid, exactly. */
+static void plans_count_bodies(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        case_parts c;
+        selkie_material_def materials[2];
+        selkie_body_def body;
+        selkie_plan plan;
+        selkie_error error = {0};
+        dam(&c, dimension, SELKIE_METHOD_APIC);
+        for (int m = 0; m < 2; m++)
+            selkie_material_defaults(&materials[m]);
+        materials[1].name = "rubber";
+        materials[1].kind = SELKIE_MATERIAL_SOFT;
+        materials[0].name = "water";
+        c.scene.materials = materials;
+        c.scene.material_count = 2;
+        c.scene.liquid_count = c.scene.source_count = 0;
+        selkie_body_defaults(&body);
+        body.material = "rubber";
+        selkie_shape_defaults(&body.shape, SELKIE_SHAPE_SPHERE);
+        for (int d = 0; d < dimension; d++)
+            body.shape.center[d] = 0.25;
+        body.shape.radius = 0.2;
+        c.scene.bodies = &body;
+        c.scene.body_count = 1;
+        if (selkie_scene_plan(&c.scene, NULL, &plan, &error) != SELKIE_OK)
+            fail_msg("%s", error.message);
+        selkie_world *world = create(&c.scene, 2);
+        assert_int_equal(plan.particles, 0);
+        assert_true(plan.body_particles > 100);
+        assert_int_equal(plan.body_particles, selkie_world_particle_count(world));
+        run(world, 2);
+        const double truth = (double)selkie_world_memory(world), planned = (double)plan.memory_bytes;
+        assert_true(planned > 0.4 * truth && planned < 10.0 * truth);
+        selkie_world_destroy(world);
+    }
+}
+
 static void plans_are_near_the_truth(void **state)
 {
     (void)state;
@@ -523,6 +563,7 @@ int main(void)
         cmocka_unit_test(what_has_left_is_gone),
         cmocka_unit_test(bad_scenes_make_no_world),
         cmocka_unit_test(memory_that_ends_is_an_error),
+        cmocka_unit_test(plans_count_bodies),
         cmocka_unit_test(plans_are_near_the_truth),
         cmocka_unit_test(threads_do_not_show),
         cmocka_unit_test(two_worlds_in_two_threads),

@@ -111,7 +111,7 @@ static void print_method(const selkie_scene *scene)
 
 static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_t available)
 {
-    char count[32], liquid[32], memory[32], there[32];
+    char count[32], liquid[32], memory[32], there[32], solid[32];
 
     /* Title, domain, particles and memory. */
     printf("scene         %s\n", scene->title && *scene->title ? scene->title : "untitled");
@@ -120,8 +120,11 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     else
         printf("domain        3D, %d x %d x %d cells of %g m\n", plan->cells[0], plan->cells[1], plan->cells[2],
                plan->cell_size);
-    printf("particles     %s in %s liquid cells at the start\n", format_count(plan->particles, count),
+    printf("particles     %s in %s liquid cells at the start", format_count(plan->particles, count),
            format_count(plan->liquid_cells, liquid));
+    if (plan->body_particles)
+        printf(", %s of bodies", format_count(plan->body_particles, solid));
+    putchar('\n');
     printf("memory        about %s", format_bytes((double)plan->memory_bytes, memory));
     if (available)
         printf(", %s are free", format_bytes((double)available, there));

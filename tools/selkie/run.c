@@ -377,8 +377,9 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
         printf("  %d x %d cells of %g m", plan->cells[0], plan->cells[1], plan->cell_size);
     else
         printf("  %d x %d x %d cells of %g m", plan->cells[0], plan->cells[1], plan->cells[2], plan->cell_size);
-    printf(", %s particles, %lld frames to %g s, about %s of memory\n", format_count(plan->particles, particles),
-           (long long)plan->frames, run->scene->time.end, format_bytes((double)plan->memory_bytes, memory));
+    printf(", %s particles, %lld frames to %g s, about %s of memory\n",
+           format_count(plan->particles + plan->body_particles, particles), (long long)plan->frames,
+           run->scene->time.end, format_bytes((double)plan->memory_bytes, memory));
     printf("  into %s\n", run->folder.path);
     char note[256];
     for (int n = 0; sk_scene_note(run->scene, n, note, sizeof note); n++)

@@ -106,7 +106,7 @@ static int check_run(const sweep *work, sweep_run *run, selkie_scene **scene)
         complain("%s: %s", run->name, error.message);
         return EXIT_BAD_INPUT;
     }
-    run->cost = (double)(plan.particles + 1) * (*scene)->time.end / plan.cell_size;
+    run->cost = (double)(plan.particles + plan.body_particles + 1) * (*scene)->time.end / plan.cell_size;
     if (!sets_end(run) && asprintf(&run->sets[run->set_count++], "time.end=%.17g", (*scene)->time.end) < 0)
         return complain("out of memory");
     return EXIT_GOOD;

@@ -1,7 +1,9 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "defs/soft.h"
+#include "geom/shape.h"
 #include "methods/bodies/bodies.h"
 #include "rigid/rigid.h"
 
@@ -10,8 +12,72 @@ static int takes_part(const selkie_scene *scene)
     return scene->body_count > sk_scene_particle_bodies(scene);
 }
 
+/* Does a shape lie within another one? Looks at a lattice in its bounds. */
+static int lies_within(const sk_step *step, const sk_shape *shape, const sk_shape *other)
+{
+    enum { POINTS = 13 };
+    double low[3], high[3], low_other[3], high_other[3];
+    int found = 0;
+    sk_shape_bounds(shape, low, high);
+    sk_shape_bounds(other, low_other, high_other);
+    for (int d = 0; d < step->dimension; d++)
+        if (high[d] < low_other[d] || low[d] > high_other[d])
+            return 0;
+    for (int n = 0; n < POINTS * POINTS * (step->dimension == 3 ? POINTS : 1); n++) {
+        const int at[3] = {n % POINTS, n / POINTS % POINTS, n / (POINTS * POINTS)};
+        double x[3] = {0.0, 0.0, 0.0};
+        for (int d = 0; d < step->dimension; d++)
+            x[d] = low[d] + (at[d] + 0.5) / POINTS * (high[d] - low[d]);
+        if (!sk_shape_inside(shape, x))
+            continue;
+        if (!sk_shape_inside(other, x))
+            return 0;
+        found = 1;
+    }
+    return found;
+}
+
+/* Makes the shapes of all bodies, and refuses one that lies within another: no contact could part them. */
+static selkie_code check_places(const sk_step *step, sk_shape **shapes, selkie_error *error)
+{
+    double up[3];
+    selkie_scene_up(step->scene, up);
+    for (int b = 0; b < step->scene->body_count; b++) {
+        char what[64];
+        snprintf(what, sizeof what, "bodies[%d].shape", b);
+        const sk_shape_options options = {.dimension = step->dimension,
+                                          .up = up,
+                                          .folder = step->scene->folder,
+                                          .what = what,
+                                          .memory = step->memory};
+        SK_TRY(sk_shape_create(&step->scene->bodies[b].shape, &options, &shapes[b], error));
+        for (int other = 0; other < b; other++) {
+            const int inside = lies_within(step, shapes[b], shapes[other]);
+            if (inside || lies_within(step, shapes[other], shapes[b]))
+                return sk_fail(error, SELKIE_ERROR_INPUT,
+                               "%s: %s bodies[%d]: bodies must have places of their own at the start", what,
+                               inside ? "lies within" : "contains", other);
+        }
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check(const sk_step *step, selkie_error *error)
+{
+    const int count = step->scene->body_count;
+    sk_shape **shapes = sk_allocate_zeroed(step->memory, ((size_t)count + 1) * sizeof *shapes);
+    if (!shapes)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", count);
+    const selkie_code code = check_places(step, shapes, error);
+    for (int b = 0; b < count; b++)
+        sk_shape_destroy(shapes[b]);
+    sk_release(step->memory, shapes);
+    return code;
+}
+
 static selkie_code create(sk_step *step, selkie_error *error)
 {
+    SK_TRY(check(step, error));
     step->rigid = sk_allocate_zeroed(step->memory, sizeof *step->rigid);
     if (!step->rigid)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
@@ -115,6 +181,7 @@ static int force_on(const sk_step *step, const char *name, const double about[3]
 const sk_method sk_method_bodies = {
     .name = "bodies",
     .takes_part = takes_part,
+    .check = check,
     .create = create,
     .destroy = destroy,
     .state = state,

@@ -126,6 +126,21 @@ static void lattice_point(const body_lattice *lattice, int64_t n, double x[3])
         x[d] = lattice->low[d] + at[d] * lattice->spacing;
 }
 
+/* Writes a place of the lattice. Returns whether a body has a particle there. */
+static int is_place(const sk_step *step, const sk_shape *shape, const body_lattice *lattice, int64_t n, double x[3])
+{
+    int inside = 1;
+    lattice_point(lattice, n, x);
+    for (int d = 0; d < step->dimension; d++)
+        inside &= x[d] > step->grid.low[d] && x[d] < step->grid.high[d];
+    return inside && sk_shape_inside(shape, x);
+}
+
+static int64_t count_places(const body_lattice *lattice)
+{
+    return (int64_t)lattice->count[0] * lattice->count[1] * lattice->count[2];
+}
+
 static selkie_code make_shape(const sk_step *step, int b, char what[64], sk_shape **shape, selkie_error *error)
 {
     double up[3];
@@ -134,6 +149,12 @@ static selkie_code make_shape(const sk_step *step, int b, char what[64], sk_shap
     const sk_shape_options options = {
         .dimension = step->dimension, .up = up, .folder = step->scene->folder, .what = what, .memory = step->memory};
     return sk_shape_create(&step->scene->bodies[b].shape, &options, shape, error);
+}
+
+static selkie_code fail_of_overlap(const char *what, int other, selkie_error *error)
+{
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "%s: overlaps bodies[%d]: bodies must have places of their own at the start", what, other);
 }
 
 /* Removes the liquid inside a body. Another body there is an error. */
@@ -147,9 +168,7 @@ static selkie_code make_room(sk_step *step, const sk_shape *shape, const char *w
         if (!sk_shape_inside(shape, x))
             continue;
         if (owner->data[p])
-            return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "%s: overlaps bodies[%u]: bodies must have places of their own at the start", what,
-                           owner->data[p] - 1);
+            return fail_of_overlap(what, (int)owner->data[p] - 1, error);
         particles->records[p].flags |= SK_PARTICLE_DEAD;
     }
     sk_particles_drop_dead(particles);
@@ -167,7 +186,7 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
     body->shape = shape; /* until the points are made */
     selkie_code code = make_room(step, shape, what, error);
     find_lattice(step, shape, &lattice);
-    const int64_t places = (int64_t)lattice.count[0] * lattice.count[1] * lattice.count[2];
+    const int64_t places = count_places(&lattice);
     int64_t count = 0;
     for (int pass = 0; code == SELKIE_OK && pass < 2; pass++) {
         if (pass == 1)
@@ -178,11 +197,7 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
         float *temperature = heat ? (float *)(void *)heat->data : NULL; /* K */
         for (int64_t n = 0; code == SELKIE_OK && n < places; n++) {
             double x[3];
-            int inside = 1;
-            lattice_point(&lattice, n, x);
-            for (int d = 0; d < step->dimension; d++)
-                inside &= x[d] > step->grid.low[d] && x[d] < step->grid.high[d];
-            if (!inside || !sk_shape_inside(shape, x))
+            if (!is_place(step, shape, &lattice, n, x))
                 continue;
             count += pass == 0;
             if (pass == 0)
@@ -200,6 +215,70 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
                        "%s: holds no particle: it lies outside the domain or is smaller than the spacing of %g m", what,
                        lattice.spacing);
     return code;
+}
+
+/* Do particles of the first shape lie in the other one? */
+static int reaches_into(const sk_step *step, const sk_shape *first, const sk_shape *other)
+{
+    double low[3], high[3], low_other[3], high_other[3], x[3];
+    body_lattice lattice;
+    sk_shape_bounds(first, low, high);
+    sk_shape_bounds(other, low_other, high_other);
+    for (int d = 0; d < step->dimension; d++)
+        if (high[d] < low_other[d] || low[d] > high_other[d])
+            return 0;
+    find_lattice(step, first, &lattice);
+    for (int64_t n = 0; n < count_places(&lattice); n++)
+        if (is_place(step, first, &lattice, n, x) && sk_shape_inside(other, x))
+            return 1;
+    return 0;
+}
+
+/* The errors that sampling would find. */
+static selkie_code check_places(const sk_step *step, sk_shape **shapes, selkie_error *error)
+{
+    for (int b = 0; b < step->scene->body_count; b++) {
+        char what[64];
+        if (sk_body_material(step->scene, b) < 0)
+            continue;
+        SK_TRY(make_shape(step, b, what, &shapes[b], error));
+        for (int other = 0; other < b; other++)
+            if (shapes[other] && reaches_into(step, shapes[other], shapes[b]))
+                return fail_of_overlap(what, other, error);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check(const sk_step *step, selkie_error *error)
+{
+    const int count = step->scene->body_count;
+    sk_shape **shapes = sk_allocate_zeroed(step->memory, ((size_t)count + 1) * sizeof *shapes);
+    if (!shapes)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", count);
+    const selkie_code code = check_places(step, shapes, error);
+    for (int b = 0; b < count; b++)
+        sk_shape_destroy(shapes[b]);
+    sk_release(step->memory, shapes);
+    return code;
+}
+
+selkie_code sk_soft_count(const sk_step *step, int64_t *count, selkie_error *error)
+{
+    *count = 0;
+    for (int b = 0; b < step->scene->body_count; b++) {
+        char what[64];
+        sk_shape *shape = NULL;
+        body_lattice lattice;
+        double x[3];
+        if (sk_body_material(step->scene, b) < 0)
+            continue;
+        SK_TRY(make_shape(step, b, what, &shape, error));
+        find_lattice(step, shape, &lattice);
+        for (int64_t n = 0; n < count_places(&lattice); n++)
+            *count += is_place(step, shape, &lattice, n, x);
+        sk_shape_destroy(shape);
+    }
+    return SELKIE_OK;
 }
 
 /* One piece of memory for all that a checkpoint needs. */
@@ -421,6 +500,7 @@ const sk_method sk_method_shape_matching = {
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID | SK_NEEDS_SPLIT_MOVE,
     .fields = SK_FIELD_BITS(SK_FIELD_FACE_DENSITY_X, 3),
     .takes_part = takes_part,
+    .check = check,
     .create = create,
     .populate = populate,
     .destroy = destroy,

@@ -126,6 +126,9 @@ typedef struct sk_soft {
     double *number;        /* first_id: a world that is built anew of a changed scene counts other particles */
 } sk_soft;
 
+/* The particles that the bodies of a scene will have, from a step with a grid and without particles. */
+selkie_code sk_soft_count(const sk_step *step, int64_t *count, selkie_error *error);
+
 /* The regions of all bodies, from their records at the start. */
 selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selkie_error *error);
 
