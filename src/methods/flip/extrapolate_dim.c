@@ -270,32 +270,17 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
     }
 }
 
-/* The open fractions of a block's walls, where they alone are its static solids; NULL elsewhere. */
-static const float *fractions_of_plain_walls(const sk_step *step, int block, int d)
-{
-    const sk_solids *solids = &step->solids;
-    const int32_t *at = step->grid.coordinates[block];
-    const int32_t known = sk_block_find(&solids->table, sk_block_key(at[0], at[1], at[2]));
-    const size_t slot = known > 0 ? (size_t)known : 0;
-    return solids->plain[slot] ? solids->fraction[d] + slot * SK_BLOCK_CELLS : NULL;
-}
-
-/* Can a solid constrain a face of the block? Plain walls leave the means as they are, and faces that rigid bodies close
- * are slivers, as a rule. */
+/* Can a solid constrain a face of the block? Those that rigid bodies close are slivers, as a rule. */
 static int has_closed_faces(const sk_step *step, int block)
 {
     const sk_solids *solids = &step->solids;
     const i8 keeps = i8_splat(-all_slivers_keep(step));
     i8 any = i8_splat(0);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        const float *fraction = solids->fraction[d] + (size_t)solids->block_slot[block] * SK_BLOCK_CELLS,
-                    *walls = fractions_of_plain_walls(step, block, d);
+        const float *fraction = solids->fraction[d] + (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             const f8 open = f8_load(fraction + c);
-            i8 closed = (open <= 0.0f) & ~(sk_are_slivers(open) & keeps);
-            if (walls)
-                closed &= f8_load(walls + c) > 0.0f;
-            any |= closed;
+            any |= (open <= 0.0f) & ~(sk_are_slivers(open) & keeps);
         }
     }
     return i8_any(any);
