@@ -64,9 +64,9 @@ static selkie_code check_places(const sk_step *step, sk_shape **shapes, selkie_e
 
 static selkie_code check(const sk_step *step, selkie_error *error)
 {
-    if (step->scene->discretization == SELKIE_DISCRETIZATION_REDUCED) /* it allows no overlap at all */
-        return SELKIE_OK;
     const int count = step->scene->body_count;
+    if (count < 2 || step->scene->discretization == SELKIE_DISCRETIZATION_REDUCED) /* it allows no overlap at all */
+        return SELKIE_OK;
     sk_shape **shapes = sk_allocate_zeroed(step->memory, ((size_t)count + 1) * sizeof *shapes);
     if (!shapes)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", count);
