@@ -373,24 +373,12 @@ void SK_DIM(sk_cuda_launch_stress_cycle)(sk_cuda *cuda)
     launch_cycle(cuda, 0, SK_DIM(sk_cuda_stress_tail)(cuda));
 }
 
-/* Symmetric sweep number n of several on the finest level. */
-static void launch_symmetric_sweep(sk_cuda *cuda, int n, int role)
+void SK_DIM(sk_cuda_launch_symmetric_sweep)(sk_cuda *cuda, int n, int sweeps)
 {
+    const int role = sweeps ? SWEEP_OF_ONE + sweeps - 1 : SWEEP_SECOND + n - 1;
     if (n)
         SK_LAUNCH_SIMPLE(cuda, relax, width_of_level(cuda, &cuda->stress_shadow->level[0], 0), CELLS, cuda->stress, n,
                          role);
     launch_sweep(cuda, 0, 0, role);
     launch_sweep(cuda, 0, 1, role);
-}
-
-void SK_DIM(sk_cuda_launch_further_sweeps)(sk_cuda *cuda)
-{
-    launch_symmetric_sweep(cuda, 1, SWEEP_SECOND);
-    launch_symmetric_sweep(cuda, 2, SWEEP_THIRD);
-}
-
-void SK_DIM(sk_cuda_launch_lone_sweeps)(sk_cuda *cuda, int sweeps)
-{
-    for (int n = 0; n < sweeps; n++)
-        launch_symmetric_sweep(cuda, n, SWEEP_OF_ONE + sweeps - 1);
 }

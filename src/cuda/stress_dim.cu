@@ -33,23 +33,32 @@ SK_DEVICE void look_for_end(sk_cuda_stress *stress, int max_iterations)
     stress->done = stress->converged || stress->iteration >= max_iterations || !(stress->norm < INFINITY);
 }
 
-/* After a cycle: the products of its result with r and with q. */
-SK_DEVICE void decide_direction(sk_cuda_stress *stress, double product, double old, int max_iterations)
+/* After the first symmetric sweep of soft liquid: the energy of the residual, which tells when it is enough. As
+ * `soften` in linalg/stress_soft_dim.c. */
+SK_DEVICE void look_at_energy(sk_cuda_stress *stress, double energy, int max_iterations)
 {
-    const double now = stress->scale * product;
-    stress->visits++;
-    if (stress->soft && !stress->fresh && !(now > stress->enough && stress->iteration < max_iterations)) {
-        look_for_end(stress, max_iterations); /* as `soften` in linalg/stress_soft_dim.c */
-        if (stress->done)
-            return;
-        stress->fresh = 1;
+    if (!stress->fresh && !(energy > stress->enough && stress->iteration < max_iterations)) {
+        look_for_end(stress, max_iterations);
+        stress->fresh = !stress->done;
     }
     if (stress->fresh) {
         const double reduction =
             sk_stress_reduction(stress->tolerance * stress->size, stress->norm, stress->corrections++);
-        stress->enough = reduction * reduction * now;
+        stress->enough = reduction * reduction * energy;
         stress->energy = 0.0;
         stress->fresh = 0;
+    }
+}
+
+/* After a cycle, or all sweeps: the products of its result with r and with q. */
+SK_DEVICE void decide_direction(sk_cuda_stress *stress, double product, double old, int max_iterations)
+{
+    const double now = stress->scale * product;
+    stress->visits++;
+    if (stress->soft == 1) {
+        look_at_energy(stress, now, max_iterations);
+        if (stress->done)
+            return;
     }
     /* The cycle is not the same linear function each time: rounding in single precision matters for stiff liquid. This
      * beta, of Polak and Ribiere, makes up for it: r fell by alpha q. */
@@ -80,6 +89,28 @@ SK_DEVICE void keep_sums(sk_cuda_stress *stress, int block, double first, double
         stress->partial[0][block] = first;
         stress->partial[1][block] = second;
     }
+}
+
+/* Of several sweeps: the product of the first one's result with r. */
+static __global__ void __launch_bounds__(CELLS) take_energy(const sk_step *step, sk_cuda_stress *stress, int lone)
+{
+    SK_CUDA_WAIT();
+    if (is_over(stress, lone) || stress->soft < 2)
+        return;
+    const stress_level &level = stress->level[0];
+    EACH_STRESS_BLOCK(block, stress, level, 0)
+    {
+        const size_t here = (size_t)block * CELLS + threadIdx.x;
+        double energy = 0.0;
+        for (int a = 0; a < SELKIE_DIM; a++)
+            energy += stress->r[a][here] * (double)level.x[a][here];
+        keep_sums(stress, block, energy, 0.0);
+    }
+    double total[2];
+    if (!sum_over_blocks(stress, total) || threadIdx.x != 0)
+        return;
+    look_at_energy(stress, stress->scale * total[0], step->scene->pressure.max_iterations);
+    stress->visits += stress->done;
 }
 
 /* The products of the cycle's result with r and q. */
@@ -388,10 +419,19 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
     launch_step(cuda, 0);
 }
 
+static void launch_look(sk_cuda *cuda, int lone)
+{
+    SK_LAUNCH(cuda, take_energy, width_of_grid(cuda), CELLS, &cuda->device->step, cuda->stress, lone);
+}
+
 /* An iteration of soft liquid, by the number of its sweeps. */
 static void launch_sweep_iteration(sk_cuda *cuda, int sweeps)
 {
-    SK_DIM(sk_cuda_launch_lone_sweeps)(cuda, sweeps);
+    for (int n = 0; n < sweeps; n++) {
+        SK_DIM(sk_cuda_launch_symmetric_sweep)(cuda, n, sweeps);
+        if (n == 0 && sweeps > 1)
+            launch_look(cuda, sweeps);
+    }
     launch_step(cuda, sweeps);
 }
 
@@ -418,7 +458,9 @@ static void launch_any_iteration(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
     SK_DIM(sk_cuda_launch_stress_cycle)(cuda);
-    SK_DIM(sk_cuda_launch_further_sweeps)(cuda);
+    launch_look(cuda, 0);
+    SK_DIM(sk_cuda_launch_symmetric_sweep)(cuda, 1, 0);
+    SK_DIM(sk_cuda_launch_symmetric_sweep)(cuda, 2, 0);
     launch_step(cuda, 0);
 }
 

@@ -249,12 +249,11 @@ void SK_DIM(sk_cuda_next_stress)(sk_cuda *cuda, const sk_step *host);
 void SK_DIM(sk_cuda_end_stress)(sk_cuda *cuda, const sk_step *host);
 selkie_code SK_DIM(sk_cuda_iterate_stress)(sk_step *step, int kind, selkie_error *error);
 void SK_DIM(sk_cuda_launch_momenta)(sk_cuda *cuda);
-/* A cycle, or where the liquid is soft, so many symmetric sweeps as it takes; only such sweeps, if it takes `sweeps`
- * of them; the first level that the cycle leaves to a cluster, at most SK_CUDA_TAIL_DEPTHS. */
+/* A cycle, which is one symmetric sweep where the liquid is soft; symmetric sweep number n there, if it takes `sweeps`
+ * of them (0 = or any number); the first level that the cycle leaves to a cluster, at most SK_CUDA_TAIL_DEPTHS. */
 enum { SK_CUDA_TAIL_DEPTHS = 4 };
 void SK_DIM(sk_cuda_launch_stress_cycle)(sk_cuda *cuda);
-void SK_DIM(sk_cuda_launch_further_sweeps)(sk_cuda *cuda);
-void SK_DIM(sk_cuda_launch_lone_sweeps)(sk_cuda *cuda, int sweeps);
+void SK_DIM(sk_cuda_launch_symmetric_sweep)(sk_cuda *cuda, int n, int sweeps);
 int SK_DIM(sk_cuda_stress_tail)(const sk_cuda *cuda);
 
 #endif

@@ -45,7 +45,7 @@ enum {
 /* The same for one symmetric sweep an iteration, and for two. The bounds are where a box of liquid takes 20 iterations
  * to 1e-4 in one pass, with bulk viscosity. */
 #define SK_STRESS_SOFT_ONE 9.0f
-#define SK_STRESS_SOFT_TWO (SELKIE_DIM == 2 ? 34.0f : 40.0f)
+#define SK_STRESS_SOFT_TWO 34.0f
 /* Most diagonal over mass of a row that its mass holds: with the bulk viscosity, and little mass beside a surface. */
 #define SK_STRESS_HELD (SELKIE_DIM == 2 ? 240.0f : 120.0f)
 
@@ -124,7 +124,7 @@ SK_KERNEL double sk_stress_tolerance(double tolerance, int is_last)
 SK_KERNEL double sk_stress_reduction(double enough, double norm, int n)
 {
     const double aim = ldexp(0.7, -n) * enough / norm;
-    return aim > 1e-5 ? aim : 1e-5;
+    return aim < 1e-5 ? 1e-5 : aim > 0.7 ? 0.7 : aim;
 }
 
 /* Component of neighbour m of a face across axis a, in the order of the coefficients. */

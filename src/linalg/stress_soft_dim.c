@@ -343,77 +343,53 @@ static void end(const soft_work *work, double scale, float alpha)
     sk_team_wait(work->team);
 }
 
-/* s = (D + L)^-1 r, where p holds D^-1 r: into v, which a step of -1 takes off s = 0. Returns its energy s D s. */
-static double find_start(const soft_work *work)
-{
-    double sums[SOFT_SUMS];
-    solve_lowers(work, SOFT_TURN, sums);
-    return sums[3];
-}
-
-/* Iterations with one sweep, until the energy s D s falls to `reduction` squared. The energy after a step is predicted
- * from sums before it, and found again for the next one (Chen and Carson, SIAM J. Matrix Anal. Appl. 41, 2020): so a
- * loop over all rows fewer does. Returns their number; *step: the last step, which has not been taken. */
-static int iterate_once(const soft_work *work, double reduction, int max_iterations, float *step)
-{
-    double sums[SOFT_SUMS], energy = find_start(work);
-    const double enough = reduction * reduction * energy;
-    float beta = 0.0f;
-    int iteration = 0;
-    *step = -1.0f;
-    while (iteration < max_iterations && energy > enough) {
-        multiply(work, *step, beta, SOFT_STEP, sums);
-        const double alpha = sums[1] / sums[0];
-        *step = 0.0f;
-        if (!(sums[0] > 0.0) || !isfinite(alpha))
-            break;
-        *step = (float)alpha;
-        energy = fmax(sums[1] + alpha * (alpha * sums[3] - 2.0 * sums[2]), 0.0);
-        beta = (float)(energy / sums[1]);
-        iteration++;
-    }
-    return iteration;
-}
-
-/* The same with several sweeps: they turn s into z, by z = s and then z = s + relaxation (z - A z), with A between the
- * triangles. The energy is s D z. */
-static int iterate_with_sweeps(const soft_work *work, double reduction, int max_iterations, float *step)
+/* Several sweeps turn s into z, by z = s and then z = s + relaxation (z - A z), with A between the triangles. The last
+ * of them is left to SOFT_TURN. Takes a step first. Returns s D z. */
+static double sweep_further(const soft_work *work, float step)
 {
     const int sweeps = work->strips->sweeps;
-    const float last = sk_stress_relaxation(sweeps, sweeps - 1);
-    double sums[SOFT_SUMS], energy = 0.0, enough = 0.0;
-    int iteration = 0;
-    *step = -1.0f;
-    find_start(work);
-    for (;; iteration++) {
-        multiply(work, *step, 0.0f, SOFT_FIRST, sums);
-        for (int n = 1; n + 1 < sweeps; n++)
-            multiply(work, sk_stress_relaxation(sweeps, n), 0.0f, SOFT_FURTHER, sums);
-        const double now = sums[1] + (double)last * (sums[0] - sums[2]);
-        const double beta = energy > 0.0 ? now / energy : 0.0;
-        enough = iteration ? enough : reduction * reduction * now;
-        energy = now;
-        *step = 0.0f;
-        if (iteration >= max_iterations || !(now > enough))
-            break;
-        multiply(work, last, (float)beta, SOFT_TURN, sums);
-        const double alpha = now / sums[0];
-        if (!(sums[0] > 0.0) || !isfinite(alpha))
-            break;
-        *step = (float)alpha;
-    }
-    return iteration;
+    double sums[SOFT_SUMS];
+    multiply(work, step, 0.0f, SOFT_FIRST, sums);
+    for (int n = 1; n + 1 < sweeps; n++)
+        multiply(work, sk_stress_relaxation(sweeps, n), 0.0f, SOFT_FURTHER, sums);
+    return sums[1] + (double)sk_stress_relaxation(sweeps, sweeps - 1) * (sums[0] - sums[2]);
 }
 
-/* Corrects the solution by what lowers the residual, in p, to about `reduction`. Returns the number of iterations. */
+/* Corrects the solution by what lowers the residual, in p, to about `reduction`. The energy s D s after a step is
+ * predicted from sums before it, and found again for the next one (Chen and Carson, SIAM J. Matrix Anal. Appl. 41,
+ * 2020): so a loop over all rows fewer does. Returns the number of iterations. */
 static int correct(const soft_work *work, double scale, double reduction, int max_iterations)
 {
-    float step;
+    const int sweeps = work->strips->sweeps;
+    double sums[SOFT_SUMS], last = 0.0;
     begin(work, 1.0 / scale);
-    const int iterations = work->strips->sweeps == 1 ? iterate_once(work, reduction, max_iterations, &step)
-                                                     : iterate_with_sweeps(work, reduction, max_iterations, &step);
+    solve_lowers(work, SOFT_TURN, sums);
+    double energy = sums[3]; /* s = v, which the first step takes off s = 0 */
+    const double enough = reduction * reduction * energy;
+    float step = -1.0f, beta = 0.0f;
+    int iteration = 0;
+    while (iteration < max_iterations && energy > enough) {
+        double now = 0.0;
+        if (sweeps == 1) {
+            multiply(work, step, beta, SOFT_STEP, sums);
+            now = sums[1];
+        } else {
+            now = sweep_further(work, step);
+            beta = last > 0.0 ? (float)(now / last) : 0.0f;
+            multiply(work, sk_stress_relaxation(sweeps, sweeps - 1), beta, SOFT_TURN, sums);
+        }
+        const double alpha = now / sums[0];
+        step = 0.0f;
+        if (!(sums[0] > 0.0) || !isfinite(alpha))
+            break;
+        step = (float)alpha;
+        energy = fmax(sums[1] + alpha * (alpha * sums[3] - 2.0 * sums[2]), 0.0);
+        beta = (float)(energy / sums[1]);
+        last = now;
+        iteration++;
+    }
     end(work, scale, step);
-    return iterations;
+    return iteration;
 }
 
 /* --- Residual --- */

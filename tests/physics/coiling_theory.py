@@ -15,7 +15,10 @@ from scipy.sparse.linalg import spsolve
 
 GRAVITY, FALL, NOZZLE, POINTS = 981.0, 6.0, 0.3, 241
 TINY = 1e-30  # step of complex differences
-THREADS = [(500.0, 1.0), (1000.0, 1.0), (2000.0, 1.0), (500.0, 1.4), (500.0, 2.0)]  # cm2/s, cm3/s
+# cm2/s, cm3/s; the first three have one flow, and with `middle` among them the last two one viscosity
+HONEY = {"middle": 0, "threads": [(500.0, 1.0), (1000.0, 1.0), (2000.0, 1.0), (500.0, 1.4), (500.0, 2.0)]}
+WITHOUT_INERTIA = {"middle": 1, "threads": [(6400 / 1.5, 0.25), (6400.0, 0.25), (6400 * 1.5, 0.25),
+                                            (6400.0, 0.25 / 1.5), (6400.0, 0.25 * 1.5)]}
 
 
 def directors(q):
@@ -183,21 +186,27 @@ def main():
     z, c = follow(z, t, c, inertia=1.0)
     print(f"without inertia, on a plate: {creeping:.2f} rad/s; with it {z[-2]:.2f}")
     z, c = follow(z, t, c, pile=pile)
+    for family in (HONEY, WITHOUT_INERTIA):
+        print_family(z, t, c, **family)
+
+
+def print_family(z, t, c, middle, threads):
+    """Each thread of a family, and the exponents of its three flows and three viscosities."""
     found = []
-    for viscosity, flow in THREADS:
+    for viscosity, flow in threads:
         z1, c1 = follow(z, t, c, viscosity=viscosity, flow=flow)
         y = z1[:-2].reshape(POINTS, 17)
         radius = np.sqrt(flow / (np.pi * y[:, 10]))
-        low = y[:, 1] < pile + radius[-1] + (FALL - pile) / 3  # as coiling.c: of the lower third
+        low = y[:, 1] < c["pile"] + radius[-1] + (FALL - c["pile"]) / 3  # as coiling.c: of the lower third
         thread, rate = np.sqrt((radius[low]**2).mean()), z1[-2]
-        found.append(rate * thread**2)
-        print(f"{viscosity * 1e-4:g} m2/s, {flow:g} cm3/s: {rate:.2f} rad/s, coil {10 * np.hypot(*y[-1, [0, 2]]):.2f} mm, "
-              f"thread {10 * thread:.3f} mm ({10 * radius[-1]:.3f} at its foot), rate a^2 / (g Q^3 / nu)^(1/4) "
-              f"{found[-1] / (GRAVITY * flow**3 / viscosity)**0.25:.4f}, inertia / gravity "
-              f"{y[-1, 10]**2 / GRAVITY / np.hypot(*y[-1, [0, 2]]):.3f}")
-    logs = np.log(found)
-    print(f"exponent of the flow {np.polyfit(np.log([1, 1.4, 2]), logs[[0, 3, 4]], 1)[0]:.3f}, "
-          f"of the viscosity {np.polyfit(np.log([1, 2, 4]), logs[:3], 1)[0]:.3f}")
+        found.append(np.log(rate * thread**2))
+        print(f"{viscosity * 1e-4:.3g} m2/s, {flow:.3g} cm3/s: {rate:.2f} rad/s, "
+              f"coil {10 * np.hypot(*y[-1, [0, 2]]):.2f} mm, thread {10 * thread:.3f} mm ({10 * radius[-1]:.3f} at its "
+              f"foot), rate a^2 / (g Q^3 / nu)^(1/4) {np.exp(found[-1]) / (GRAVITY * flow**3 / viscosity)**0.25:.4f}, "
+              f"inertia / gravity {y[-1, 10]**2 / GRAVITY / np.hypot(*y[-1, [0, 2]]):.4f}")
+    logs, found = np.log(threads), np.array(found)
+    print(f"exponent of the flow {np.polyfit(logs[[middle, 3, 4], 1], found[[middle, 3, 4]], 1)[0]:.3f}, "
+          f"of the viscosity {np.polyfit(logs[:3, 0], found[:3], 1)[0]:.3f}")
 
 
 main()
