@@ -40,17 +40,14 @@ SK_KERNEL float sk_surface_depth(float fill)
     return fill >= 0.5f ? below : above;
 }
 
-/* The least depth of a liquid cell in the ghost fluid method, in cells: it keeps the system regular. The limit is on
- * the depth and not on theta: a limit on each theta would let a cell at the surface push sideways by up to the whole
- * weight of gravity, whatever the slope of the surface. A larger limit lifts the level of such cells over that of their
- * neighbours whose centre is just above the surface, and a pool with a level at the centres of cells never rests. */
-#define SK_SURFACE_LEAST_DEPTH 0.02f
-
 /* Position of the surface between the centres of a liquid cell and its air neighbour, 0 to 1 (ghost fluid method,
- * Enright et al. 2003). The result is 1 if the depths show no surface, as in a hole that counts as liquid. */
-SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
+ * Enright et al. 2003). The result is 1 if the depths show no surface, as in a hole that counts as liquid. `least` is
+ * the least depth of a liquid cell, in cells: it keeps the system regular. The limit is on the depth and not on theta:
+ * a limit on each theta would let a cell at the surface push sideways by up to the whole weight of gravity, whatever
+ * the slope of the surface. */
+SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside, float least)
 {
-    const float depth = inside > SK_SURFACE_LEAST_DEPTH ? inside : SK_SURFACE_LEAST_DEPTH;
+    const float depth = inside > least ? inside : least;
     const float theta = depth / (depth - outside);
     return inside >= 0.0f && outside < 0.0f && theta < 1.0f ? theta : 1.0f;
 }

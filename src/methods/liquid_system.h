@@ -20,6 +20,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/runs.h"
 #include "methods/cells.h"
+#include "methods/liquid_kernels.h"
 #include "methods/density_errors.h"
 #include "methods/step.h"
 
@@ -129,7 +130,7 @@ SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liqu
         return f8_splat(1.0f);
     /* One over sk_surface_theta_of_depths. */
     f8 inside = f8_load(view->depth + node), outside = f8_load(view->depth + node + other);
-    const f8 depth = f8_max(inside, f8_splat(SK_SURFACE_LEAST_DEPTH));
+    const f8 depth = f8_max(inside, f8_splat(SK_LIQUID_LEAST_DEPTH));
     f8 theta = depth / (depth - outside);
     return f8_select(surface & (inside >= 0.0f) & (outside < 0.0f) & (theta < 1.0f), 1.0f / theta, f8_splat(1.0f));
 }

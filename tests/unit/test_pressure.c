@@ -176,9 +176,11 @@ static void walls_stop_what_runs_into_them(void **state)
 }
 
 /* Of a liquid cell and the air beside it, by their fills. */
+static const float least_depth = 0.02f;
+
 static float theta_of_fills(float liquid, float air)
 {
-    return sk_surface_theta_of_depths(sk_surface_depth(liquid), sk_surface_depth(air));
+    return sk_surface_theta_of_depths(sk_surface_depth(liquid), sk_surface_depth(air), least_depth);
 }
 
 /* The surface's depth comes back from the fill of a flat surface at any height, and theta with it. */
@@ -194,7 +196,7 @@ static void the_surface_is_found_at_any_height(void **state)
             continue;
         double above = d - 1.0, fill_above = 0.5 * (1.0 + above) * (1.0 + above);
         /* Below the least depth of the centre: that depth over its distance from the dry centre. */
-        const double least = (double)SK_SURFACE_LEAST_DEPTH;
+        const double least = (double)least_depth;
         close_to(theta_of_fills((float)fill, (float)fill_above), d < least ? least / (least + 1.0 - d) : d, 1e-3);
         if (d > 0.1 && d < 0.9)
             close_to(theta_of_fills((float)fill, (float)fill_above), d, 4e-6);
