@@ -316,6 +316,9 @@ SK_KERNEL double sk_mesh_signed(const sk_mesh_tree *mesh, const double x[3], dou
     return inside ? -distance : distance;
 }
 
+/* Sine of the angle below which a point lies in the plane of a piece: far above rounding. */
+#define SK_MESH_LEVEL 1e-9
+
 /* Distance to the nearest piece if it is at most `radius`, else INFINITY. It is negative behind the piece. `normal`
  * (may be NULL) then points outwards. Faster than sk_mesh_signed; for meshes whose pieces face outwards. */
 SK_KERNEL double sk_mesh_within(const sk_mesh_tree *mesh, const double x[3], double radius, double normal[3])
@@ -327,8 +330,13 @@ SK_KERNEL double sk_mesh_within(const sk_mesh_tree *mesh, const double x[3], dou
         return INFINITY;
     sk_mesh_moment(mesh, best.piece, front);
     sk_mesh_subtract(x, best.point, arm);
-    /* Beside a convex edge the point lies before both pieces, so that either may decide. */
-    const double sign = sk_hit_dot(arm, front) < 0.0 ? -1.0 : 1.0;
+    /* Beside a convex edge the point lies before both pieces, so that either may decide. In the plane of one of them,
+     * beyond the edge, that one cannot: in a corner of a cup such a point is inside the wall. */
+    const double over = sk_hit_dot(arm, front);
+    int inside = over < 0.0;
+    if (over * over <= SK_MESH_LEVEL * SK_MESH_LEVEL * best.squared * sk_hit_dot(front, front))
+        inside = sk_mesh_inside(mesh, x);
+    const double sign = inside ? -1.0 : 1.0;
     if (normal) {
         /* On the surface the vector to the nearest point is rounding error: the piece's normal is used. */
         const double scale = fabs(best.point[0]) + fabs(best.point[1]) + fabs(best.point[2]);
