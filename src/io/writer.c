@@ -35,7 +35,8 @@ typedef struct pending {
     char *paths[SK_WRITER_MOST_FILES];
     sk_checkpoint *checkpoint; /* NULL = a frame */
     char *folder;              /* of the frames before it */
-    void (*then)(void *context);
+    int64_t step;
+    void (*then)(void *context, int64_t step);
     void *context;
 } pending;
 
@@ -46,9 +47,8 @@ struct sk_writer {
     pending *queue[waiting_frames]; /* the first one is being written */
     int count;
     int ends;
-    int failed;         /* a file could not be written: no checkpoint may follow */
     sk_mesher *mesher;  /* of the thread; NULL = none yet */
-    selkie_error error; /* the first one since it was last returned */
+    selkie_error error; /* the first one; no checkpoint may follow it */
 };
 
 /* --- Frames --- */
@@ -182,6 +182,7 @@ static selkie_code take_checkpoint(const selkie_world *world, const sk_writer_ch
         pending_free(p);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory", file->path);
     }
+    p->step = file->step;
     p->then = file->then;
     p->context = file->context;
     const selkie_code code = sk_checkpoint_take(world, file->path, &p->checkpoint, error);
@@ -197,7 +198,7 @@ static selkie_code write_checkpoint(pending *p, selkie_error *error)
 {
     sk_folder_flush(p->folder);
     SK_TRY(sk_checkpoint_write(p->checkpoint, error));
-    p->then(p->context);
+    p->then(p->context, p->step);
     return SELKIE_OK;
 }
 
@@ -218,7 +219,7 @@ static void *run_writer(void *context)
         if (!w->count)
             break;
         pending *p = w->queue[0];
-        const int failed = w->failed;
+        const int failed = w->error.code != SELKIE_OK;
         pthread_mutex_unlock(&w->lock);
         selkie_error error = {0};
         selkie_code code = SELKIE_OK;
@@ -229,7 +230,6 @@ static void *run_writer(void *context)
         pending_free(p);
 
         pthread_mutex_lock(&w->lock);
-        w->failed |= code != SELKIE_OK;
         if (code && !w->error.code) {
             w->error = error;
             w->error.code = code;
@@ -258,14 +258,12 @@ selkie_code sk_writer_create(sk_writer **result, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* With the lock held: returns an error of the thread once. */
-static selkie_code pending_error(sk_writer *w, selkie_error *error)
+/* With the lock held. */
+static selkie_code first_error(const sk_writer *w, selkie_error *error)
 {
-    const selkie_code code = w->error.code;
-    if (code && error)
+    if (w->error.code && error)
         *error = w->error;
-    w->error = (selkie_error){0};
-    return code;
+    return w->error.code;
 }
 
 /* Hands a frame or checkpoint to the thread. */
@@ -274,7 +272,7 @@ static selkie_code enqueue(sk_writer *w, pending *p, selkie_error *error)
     pthread_mutex_lock(&w->lock);
     while (w->count == waiting_frames)
         pthread_cond_wait(&w->changed, &w->lock);
-    selkie_code code = pending_error(w, error);
+    selkie_code code = first_error(w, error);
     if (!code)
         w->queue[w->count++] = p;
     pthread_cond_broadcast(&w->changed);
@@ -309,10 +307,15 @@ selkie_code sk_writer_add_checkpoint(sk_writer *w, const selkie_world *world, co
     if (!w) {
         sk_folder_flush(file->folder);
         SK_TRY(selkie_world_save(world, file->path, error));
-        file->then(file->context);
+        file->then(file->context, file->step);
         return SELKIE_OK;
     }
-    SK_TRY(take_checkpoint(world, file, &p, error));
+    const selkie_code code = take_checkpoint(world, file, &p, error);
+    if (code == SELKIE_ERROR_MEMORY) {
+        SK_TRY(sk_writer_wait(w, error));
+        return sk_writer_add_checkpoint(NULL, world, file, error);
+    }
+    SK_TRY(code);
     return enqueue(w, p, error);
 }
 
@@ -323,7 +326,7 @@ selkie_code sk_writer_wait(sk_writer *w, selkie_error *error)
     pthread_mutex_lock(&w->lock);
     while (w->count)
         pthread_cond_wait(&w->changed, &w->lock);
-    selkie_code code = pending_error(w, error);
+    selkie_code code = first_error(w, error);
     pthread_mutex_unlock(&w->lock);
     return code;
 }

@@ -4,7 +4,7 @@
  * waits for the disk, so memory stays bounded. The files are the same as without the thread: written under another name
  * and renamed, so that a killed program leaves whole ones.
  *
- * An error of the thread is returned by the next call. Calls come from one thread.
+ * The first error of the thread is returned by all later calls. Calls come from one thread.
  */
 #ifndef SK_IO_WRITER_H
 #define SK_IO_WRITER_H
@@ -30,13 +30,14 @@ selkie_code sk_writer_add(sk_writer *writer, const selkie_world *world, int coun
                           selkie_error *error);
 /* A checkpoint file. */
 typedef struct sk_writer_checkpoint {
-    const char *path, *folder;   /* of the run: the frames before the checkpoint are on the disk when it is written */
-    void (*then)(void *context); /* called when it is on the disk, by the thread */
+    const char *path, *folder; /* of the run: the frames before the checkpoint are on the disk when it is written */
+    int64_t step;
+    void (*then)(void *context, int64_t step); /* called by the thread when it is on the disk */
     void *context;
 } sk_writer_checkpoint;
 
-/* The world as it is now, as a checkpoint. If a frame before it could not be written, it is not written either. NULL as
- * above. */
+/* The world as it is now, as a checkpoint. If a file before it could not be written, it is not written either. Without
+ * memory for a copy it is written at once, as it is where `writer` is NULL. */
 selkie_code sk_writer_add_checkpoint(sk_writer *writer, const selkie_world *world, const sk_writer_checkpoint *file,
                                      selkie_error *error);
 /* Returns when all files are in place. */

@@ -61,6 +61,18 @@ code=$?
     good "a damaged checkpoint is told and the one before it used" || bad "damaged checkpoint: $code: $(cat error.txt)"
 check "the same bits as the whole run" same_run whole killed
 
+# --- No place for further ones: the message names the newest that is there
+"$selkie" run dam.json --out moved --quiet --threads 2 --set output.checkpoint_interval=0.001 2>error.txt &
+process=$!
+wait_for_steps moved 40 $process
+mv moved/checkpoints moved/elsewhere
+wait $process
+code=$?
+newest=$(ls moved/elsewhere/*.selkie | tail -1 | sed 's/.*_0*\([0-9]*\)\.selkie/\1/')
+[ $code -eq 2 ] && grep -q "moved/checkpoints/checkpoint_" error.txt && grep -q "saved up to step $newest;" error.txt &&
+    good "a checkpoint that cannot be written is told, with the step to go on from" ||
+    bad "checkpoint without a folder, newest $newest: $code: $(cat error.txt)"
+
 # --- No checkpoint at all
 cp -r whole bare && rm -r bare/checkpoints bare/finished
 "$selkie" run dam.json --out bare --resume >output.txt 2>&1 && grep -q "starting anew" output.txt &&

@@ -52,9 +52,9 @@ static void set_open(selkie_scene *scene, selkie_liquid_def liquids[2], int dime
     liquids[1].velocity[0] = 2.0;
 }
 
-static void nothing(void *context)
+static void nothing(void *context, int64_t step)
 {
-    (void)context;
+    (void)context, (void)step;
 }
 
 /* Both files of the frames are removed. */
@@ -94,7 +94,7 @@ static void frames(int dimension, selkie_transfer transfer, const char *ending)
         if (sk_writer_add(writer, copied, 1, &file, &error) != SELKIE_OK)
             fail_msg("%s", error.message);
         name_file(path, "copied", f, ".selkie");
-        const sk_writer_checkpoint checkpoint = {path, ".", nothing, NULL};
+        const sk_writer_checkpoint checkpoint = {path, ".", 0, nothing, NULL};
         if (sk_writer_add_checkpoint(writer, copied, &checkpoint, &error) != SELKIE_OK)
             fail_msg("%s", error.message);
         take_steps(waits, 2);

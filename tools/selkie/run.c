@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,11 +136,11 @@ typedef struct run_state {
     run_tables tables;
     sk_writer *writer; /* of frames and checkpoints; NULL = no thread, they are written at once */
     progress_line progress;
-    int quiet;              /* 1 = errors and warnings only, 2 = errors only (-qq) */
-    int warned;             /* of a key that spoils the run: once is enough */
-    double checkpoint_wall; /* ms, when the last one was written */
-    int64_t saved_step;     /* of the newest checkpoint, -1 = none */
-    int64_t waiting_step;   /* of the one that the thread has been given last, -1 = none */
+    int quiet;                  /* 1 = errors and warnings only, 2 = errors only (-qq) */
+    int warned;                 /* of a key that spoils the run: once is enough */
+    double checkpoint_wall;     /* ms, when the last one was written */
+    _Atomic int64_t saved_step; /* of the newest checkpoint, -1 = none; set by the thread that writes */
+    int writer_told;            /* its error has been printed */
 } run_state;
 
 /* Tells of a failure on a line of its own. Returns the exit code. */
@@ -149,6 +150,15 @@ static int tell(run_state *run, selkie_code code, const selkie_error *error)
         return EXIT_GOOD;
     progress_break(&run->progress);
     return complain_error(error);
+}
+
+/* The same for the thread that writes, whose first error every later call returns. */
+static int tell_writer(run_state *run, selkie_code code, const selkie_error *error)
+{
+    if (code && run->writer_told)
+        return EXIT_BAD_INPUT;
+    run->writer_told |= code != SELKIE_OK;
+    return tell(run, code, error);
 }
 
 /* The files of a frame. */
@@ -213,10 +223,8 @@ static int write_frame(run_state *run, int only_missing)
     if (!code && output->surface != SELKIE_SURFACE_FORMAT_NONE)
         code = add_frame_file(run, &files, SK_WRITER_SURFACE,
                               output->surface == SELKIE_SURFACE_FORMAT_OBJ ? "obj" : "ply", only_missing);
-    if (!code && files.count && sk_writer_add(run->writer, run->world, files.count, files.files, &error)) {
-        progress_break(&run->progress);
-        code = complain_error(&error);
-    }
+    if (!code && files.count)
+        code = tell_writer(run, sk_writer_add(run->writer, run->world, files.count, files.files, &error), &error);
     for (int i = 0; i < files.count; i++)
         free(files.paths[i]);
     if (!code && run->scene->discretization == SELKIE_DISCRETIZATION_REDUCED && run->scene->reduced.dye_count)
@@ -228,20 +236,11 @@ static int write_frame(run_state *run, int only_missing)
     return code;
 }
 
-/* Waits until the last checkpoint is on the disk. */
-static selkie_code await_checkpoint(run_state *run, selkie_error *error)
+/* Notes a checkpoint that is on the disk; then older ones may go. Called by the thread that writes. */
+static void note_checkpoint(void *context, int64_t step)
 {
-    const selkie_code code = sk_writer_wait(run->writer, error);
-    if (!code && run->waiting_step >= 0)
-        run->saved_step = run->waiting_step;
-    run->waiting_step = -1;
-    return code;
-}
-
-/* Older checkpoints go when the new one is on the disk. Called by the thread that writes. */
-static void prune_checkpoints(void *context)
-{
-    const run_state *run = context;
+    run_state *run = context;
+    atomic_store(&run->saved_step, step);
     run_folder_prune(&run->folder, run->scene->output.checkpoint_keep);
 }
 
@@ -250,30 +249,29 @@ static int save_checkpoint(run_state *run, int waits)
 {
     const int64_t step = selkie_world_step_count(run->world);
     selkie_error error = {0};
-    selkie_code code = SELKIE_OK;
-    if (run->saved_step != step && run->waiting_step != step) {
+    selkie_code code = waits ? sk_writer_wait(run->writer, &error) : SELKIE_OK;
+    if (!code && atomic_load(&run->saved_step) != step) {
         char *path = run_folder_checkpoint(&run->folder, step);
         if (!path)
             return complain("out of memory");
-        const sk_writer_checkpoint file = {path, run->folder.path, prune_checkpoints, run};
-        code = sk_writer_add_checkpoint(run->writer, run->world, &file, &error);
+        /* One that is waited for needs no copy. */
+        const sk_writer_checkpoint file = {path, run->folder.path, step, note_checkpoint, run};
+        code = sk_writer_add_checkpoint(waits ? NULL : run->writer, run->world, &file, &error);
         free(path);
-        run->waiting_step = code ? -1 : step;
         run->checkpoint_wall = sk_wall_ms();
     }
-    if (!code && (waits || !run->writer))
-        code = await_checkpoint(run, &error);
-    return tell(run, code, &error);
+    return tell_writer(run, code, &error);
 }
 
 /* After an interruption: prints the saved state and the command that resumes. */
 static void say_how_to_resume(const run_state *run, FILE *out)
 {
-    if (run->saved_step < 0)
+    const int64_t step = atomic_load(&run->saved_step);
+    if (step < 0)
         fprintf(out, "selkie: no checkpoint has been written yet; start again with --force\n");
     else
-        fprintf(out, "selkie: saved up to step %lld; go on with: selkie run --resume --out %s\n",
-                (long long)run->saved_step, run->folder.path);
+        fprintf(out, "selkie: saved up to step %lld; go on with: selkie run --resume --out %s\n", (long long)step,
+                run->folder.path);
 }
 
 /* The loop. Returns an exit code; EXIT_INTERRUPTED where a signal stopped it. */
@@ -377,9 +375,11 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
         printf("  %d x %d cells of %g m", plan->cells[0], plan->cells[1], plan->cell_size);
     else
         printf("  %d x %d x %d cells of %g m", plan->cells[0], plan->cells[1], plan->cells[2], plan->cell_size);
-    printf(", %s particles, %lld frames to %g s, about %s of memory\n",
-           format_count(plan->particles + plan->body_particles, particles), (long long)plan->frames,
-           run->scene->time.end, format_bytes((double)plan->memory_bytes, memory));
+    printf(", %s particles", format_count(plan->particles, particles));
+    if (plan->body_particles)
+        printf(", %s of bodies", format_count(plan->body_particles, particles));
+    printf(", %lld frames to %g s, about %s of memory\n", (long long)plan->frames, run->scene->time.end,
+           format_bytes((double)plan->memory_bytes, memory));
     printf("  into %s\n", run->folder.path);
     char note[256];
     for (int n = 0; sk_scene_note(run->scene, n, note, sizeof note); n++)
@@ -397,7 +397,9 @@ static int make_world(run_state *run, int resume)
 
     /* From the last checkpoint of the run. */
     if (resume) {
-        int code = resume_from_checkpoint(&run->folder, run->scene, &options, &run->world, &run->saved_step);
+        int64_t saved = -1;
+        int code = resume_from_checkpoint(&run->folder, run->scene, &options, &run->world, &saved);
+        atomic_store(&run->saved_step, saved);
         if (code)
             return code;
         double reached = run->world ? selkie_world_time(run->world) : 0, end = run->scene->time.end;
@@ -458,7 +460,7 @@ static int prepare_folder(run_state *run, run_start start)
     if (!code)
         code = run_folder_make(&run->folder, "checkpoints");
 
-    const int continued = run->saved_step >= 0;
+    const int continued = atomic_load(&run->saved_step) >= 0;
     if (!code)
         code = tell(run, run_tables_open(&run->tables, &run->folder, run->world, continued, &error), &error);
 
@@ -502,8 +504,8 @@ static int finish(run_state *run, int code)
         int saved = save_checkpoint(run, 1);
         if (saved)
             code = saved;
-    } else
-        await_checkpoint(run, &error); /* what has failed is known */
+    } else if (sk_writer_wait(run->writer, &error))
+        tell_writer(run, SELKIE_ERROR_FILE, &error);
     if (code == EXIT_GOOD)
         code = tell(run, run_tables_close(&run->tables, &error), &error);
     if (code == EXIT_GOOD && run->scene->whitewater.enabled && run->scene->domain.dimension == 3)
@@ -558,7 +560,7 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
         return code;
     progress_begin_work(&run->progress, selkie_world_time(run->world));
     run->checkpoint_wall = sk_wall_ms();
-    if (run->saved_step >= 0 && selkie_world_finished(run->world) && !run->quiet)
+    if (atomic_load(&run->saved_step) >= 0 && selkie_world_finished(run->world) && !run->quiet)
         printf("  the run had already reached its end; --end or --frames take it further\n");
     return finish(run, step_to_end(run));
 }
@@ -616,7 +618,7 @@ static int run_run(const tool_arguments *arguments)
     run_state run = {.arguments = arguments,
                      .quiet = values[run_quiet].given,
                      .saved_step = -1,
-                     .waiting_step = -1,
+
                      .folder = {.lock = -1}};
     run_start start = resume ? RUN_RESUME : force ? RUN_FORCE : RUN_FRESH;
     char *scene_path = NULL;
