@@ -11,7 +11,7 @@ extern "C" {
 #include "particles/store.h"
 }
 
-enum { MOST_KEPT = 3 }; /* frames: one being copied, two that wait to be written (io/writer.h) */
+enum { MOST_KEPT = 3 }; /* frames or checkpoints: one being copied, two that wait to be written (io/writer.h) */
 
 struct sk_cuda_copy {
     sk_particles particles; /* addresses in the pinned memory; those that have left included */

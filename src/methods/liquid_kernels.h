@@ -13,8 +13,8 @@
 /* The least depth of a liquid cell below the surface, in cells: see sk_surface_theta_of_depths. A larger one lifts the
  * level of such cells over that of their neighbours whose centre is just above the surface, and a pool with a level at
  * the centres of cells never rests. A smaller one lets a wave that makes cells liquid and air in turn gain energy: in
- * 3D, where fewer particles a row leave a more uneven surface, FLIP keeps 0.01 to 0.07 of sqrt(g H) for ever with 0.02
- * at levels of 0.53 to 0.56 cells, and 0.012 to 0.017 with 0.1. */
+ * 3D, where fewer particles a row leave a more uneven surface, FLIP keeps up to 0.07 of sqrt(g H) for ever with 0.02
+ * at levels of 0.53 to 0.56 cells, 0.014 with 0.04 and 0.017 with 0.1. */
 #define SK_LIQUID_LEAST_DEPTH (SELKIE_DIM == 2 ? 0.02f : 0.04f)
 
 typedef struct sk_liquid_cell {

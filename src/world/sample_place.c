@@ -202,8 +202,8 @@ static int is_cut(const sk_sampler *sampler, const sk_sample_view *view, const d
 /* The threshold of a sub-cell, 0 to 1. Thresholds of neighbours are spread evenly, so that any part of a surface gets
  * its number of particles to about one. In 2D they follow the golden ratio along x and twice it along y: along rows,
  * columns and diagonals few fractions come near the step. (With 0.7549, close to 3/4, particles gathered in waves as
- * long as the tank, which sloshed more than lots.) In 3D the first two modes of the level of a tank are a third of
- * those with powers of the root of x^4 = x + 1, in tanks of 8 to 24 cells with gravity along y. */
+ * long as the tank, which sloshed more than lots.) In 3D the steps make the first two modes of the level
+ * small in tanks of 8 to 24 cells with gravity along y (docs/decisions/0019-time-scheme.md). */
 static double threshold(const sk_sampler *sampler, const int index[3], int s)
 {
     static const double step[2][3] = {{0.6180339887498949, 0.2360679774997898, 0.0},

@@ -310,9 +310,9 @@ static void level_at_centres(void **state)
 }
 
 /* In 3D, 0.53 cells above a face, six cells deep, with and without a ball: waves that make cells at the surface liquid
- * and air in turn must not keep each other alive. With a least depth of liquid cells of 0.02 cells, no slack of the
- * density correction beside air and a less even start the largest speeds were 0.039 to 0.073. Single starts still reach
- * 0.014, so the bound is twice that of 2D. */
+ * and air in turn must not keep each other alive. A least depth of liquid cells of 0.02 cells, no slack of the density
+ * correction beside air and a less even start give 0.039 to 0.073. Single starts reach 0.014, so the bound is twice
+ * that of 2D. */
 static void rest_at_centres_3d(int ball, uint64_t seed)
 {
     const double h = 1.0 / 32, depth = 6.53125 * h;
