@@ -15,6 +15,21 @@ static selkie_world *box_in_water(test_scene *t, double cell_size, double ratio,
     return make_world_threads(&t->scene, 1);
 }
 
+/* The mean height of a body that starts at its draught, from 0.5 to 1.5 s. Destroys the world. */
+static void keeps_draught(selkie_world *world, const char *what, double h)
+{
+    const double start = body_of(world, 0).position[1];
+    double sum = 0.0;
+    int count = 0;
+    run_until(world, 0.5);
+    for (; selkie_world_time(world) < 1.5; count++) {
+        step_world(world);
+        sum += body_of(world, 0).position[1];
+    }
+    at_most(what, "error of the draught, cells", fabs(sum / count - start) / h, 0.2);
+    selkie_world_destroy(world);
+}
+
 /* ANALYTIC: Archimedes. The bound is that of the coupling by blurred fractions. */
 static void draught(void **state)
 {
@@ -27,18 +42,9 @@ static void draught(void **state)
             test_scene t;
             const double h = 1.0 / 24, step = (const double[]){0.001, 0.005, 0.02}[s];
             selkie_world *world = box_in_water(&t, h, ratios[n], step, transfers[n]);
-            const double start = body_of(world, 0).position[1];
-            double sum = 0.0;
-            int count = 0;
-            run_until(world, 0.5);
-            for (; selkie_world_time(world) < 1.5; count++) {
-                step_world(world);
-                sum += body_of(world, 0).position[1];
-            }
             char what[64];
             snprintf(what, sizeof what, "floating box, ratio %g, %g ms", ratios[n], 1e3 * step);
-            at_most(what, "error of the draught, cells", fabs(sum / count - start) / h, 0.2);
-            selkie_world_destroy(world);
+            keeps_draught(world, what, h);
         }
 }
 
@@ -51,18 +57,9 @@ static void draught_of_cells(void **state)
         test_scene t;
         const double h = 1.0 / cells[n / 4];
         selkie_world *world = box_in_water(&t, h, ratios[n % 4], 0.01, SELKIE_TRANSFER_FLIP);
-        const double start = body_of(world, 0).position[1];
-        double sum = 0.0;
-        int count = 0;
-        run_until(world, 0.5);
-        for (; selkie_world_time(world) < 1.5; count++) {
-            step_world(world);
-            sum += body_of(world, 0).position[1];
-        }
         char what[64];
         snprintf(what, sizeof what, "floating box, ratio %g, %g cells", ratios[n % 4], cells[n / 4]);
-        at_most(what, "error of the draught, cells", fabs(sum / count - start) / h, 0.2);
-        selkie_world_destroy(world);
+        keeps_draught(world, what, h);
     }
 }
 
